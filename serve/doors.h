@@ -24,6 +24,11 @@ enum prb_first_bytes prb_first_bytes(const char *bytes, size_t count);
  * PERMISSION: it is another user's. */
 bool prb_serve_folder(char *out, size_t size, struct prb_error *err);
 
+/* The Unix socket of a server in that folder: of the one for all of the user's processes, or with
+ * own of that for some, at this address. */
+bool prb_serve_socket(const char *folder, const struct prb_address *own, char *out, size_t size,
+                      struct prb_error *err);
+
 /* Each open door; -1: it is not. */
 struct prb_doors {
     int local, tcp;

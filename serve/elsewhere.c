@@ -149,3 +149,26 @@ bool prb_second_revoke(int *count, struct prb_error *err)
     *count = (int)json_integer_value(json_object_get(told, "ended"));
     return true;
 }
+
+/* ---- servers of their own ---- */
+
+bool prb_join(const char *text, int pid, char *out, size_t size, struct prb_error *err)
+{
+    struct prb_address address;
+    char folder[96], path[128], token[TOKEN_MAX], body[40], place[PRB_ADDRESS_TEXT];
+    PRB_AUTO(prb_buf) struct prb_buf answer = {0};
+    if (!prb_address_parse(text, &address, err) || !prb_serve_folder(folder, sizeof folder, err) ||
+        !prb_serve_socket(folder, &address, path, sizeof path, err))
+        return false;
+    if (access(path, F_OK) != 0)
+        return prb_fail(err, PRB_NOT_FOUND, "no server is at %s", text);
+    snprintf(body, sizeof body, "{\"pid\": %d}", pid);
+    const struct prb_ask ask = {
+        .address = path, .method = "POST", .path = "/api/v1/targets", .body = body, .seconds = 10};
+    prb_address_print(&address, place);
+    if (!prb_ask(&ask, &answer, err) || !prb_doors_token(place, token, sizeof token, err))
+        return false;
+    snprintf(out, size, "http://%s/#token=%s", place, token);
+    explicit_bzero(token, sizeof token);
+    return true;
+}

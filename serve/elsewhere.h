@@ -15,6 +15,10 @@ struct prb_elsewhere {
 /* Ask and print.  Errors: those of prb_ask; IO. */
 bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err);
 
+/* A server of its own for process pid, that listens at an address already, takes this one, too; out:
+ * its URL.  NOT_FOUND: there is none. */
+bool prb_join(const char *address, int pid, char *out, size_t size, struct prb_error *err);
+
 /* POST or DELETE /api/v1/tokens to this user's server: its address with a second token that has the
  * grants; how many were ended. */
 bool prb_second_url(const char *allow, char *out, size_t size, struct prb_error *err);

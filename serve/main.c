@@ -16,6 +16,7 @@
 #include "serve/command.h"
 #include "serve/elsewhere.h"
 #include "serve/http.h"
+#include "serve/life.h"
 #include "serve/log.h"
 #include "serve/runs.h"
 #include "serve/text.h"
@@ -136,6 +137,31 @@ static void take_descriptors(void)
     }
 }
 
+static void end_itself(void) { kill(getpid(), SIGTERM); }
+
+/* Of a server for some processes. */
+static bool begin_life(struct server *server, struct prb_error *err)
+{
+    int target = server->serve.options->target;
+    if (!target)
+        return true;
+    server->serve.life = prb_life_new(server->serve.options->stop_fd, end_itself, err);
+    return server->serve.life && prb_life_add(server->serve.life, target, err);
+}
+
+/* Ranks have the same address: one of them listens there, and the others are served by it. */
+static bool joined(const struct prb_serve_options *options)
+{
+    char url[400];
+    struct prb_error err = {0};
+    if (!options->target || !options->address ||
+        !prb_join(options->address, options->target, url, sizeof url, &err))
+        return false;
+    puts(url);
+    explicit_bzero(url, sizeof url);
+    return true;
+}
+
 static int serve(struct prb_serve_options *options, const char *const *files)
 {
     PRB_AUTO_FREE struct server *server = calloc(1, sizeof *server);
@@ -160,13 +186,25 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     }
     if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err))
         return report(&err);
-    if (!prb_doors_open(&server->serve, &server->doors, &err))
+    if (joined(options))
+        return 0;
+    if (!prb_doors_open(&server->serve, &server->doors, &err)) {
+        for (int i = 0; err.sys == EADDRINUSE && options->target && i < 20; i++) {
+            usleep(100000); /* it may be just beginning, and has no event for us */
+            if (joined(options))
+                return 0;
+        }
         return already(&err);
+    }
     PRB_AUTO(prb_serve_log)
     struct prb_serve_log *log = prb_serve_log_open(server->serve.folder, &err);
     server->serve.log = log;
     server->serve.tokens = prb_tokens_new();
-    bool ok = log && (server->serve.tokens || prb_nomem(&err)) && run(server, files, &err);
+    bool lives = !log || begin_life(server, &err);
+    bool ok = log && lives && (server->serve.tokens || prb_nomem(&err)) && run(server, files, &err);
+    if (!ok && server->serve.life)
+        end_itself(); /* its thread waits for that */
+    prb_life_free(server->serve.life);
     prb_tokens_free(server->serve.tokens);
     prb_doors_close(&server->doors);
     explicit_bzero(server->serve.token, sizeof server->serve.token);
@@ -175,7 +213,21 @@ static int serve(struct prb_serve_options *options, const char *const *files)
 
 /* ---- the command line: `probing serve` passes its own words on ---- */
 
-enum { ADDRESS = 1, UNIX, TOKEN_FILE, NO_TOKEN, HOST, ALLOW, URL, REVOKE, ASK, PID, NAME, OUTPUT };
+enum {
+    ADDRESS = 1,
+    UNIX,
+    TOKEN_FILE,
+    NO_TOKEN,
+    HOST,
+    ALLOW,
+    URL,
+    REVOKE,
+    TARGET,
+    ASK,
+    PID,
+    NAME,
+    OUTPUT
+};
 
 struct words {
     struct prb_serve_options serve;
@@ -218,6 +270,9 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
         return words->url = true;
     case REVOKE:
         return words->revoke = true;
+    case TARGET:
+        words->serve.target = (int)strtol(text, NULL, 10);
+        return words->serve.target > 0 || prb_fail(err, PRB_USAGE, "--target is a process");
     case ASK:
         words->elsewhere.where = text;
         return true;
@@ -273,6 +328,7 @@ int main(int argc, char **argv)
                                           {"allow", required_argument, NULL, ALLOW},
                                           {"url", no_argument, NULL, URL},
                                           {"revoke", no_argument, NULL, REVOKE},
+                                          {"target", required_argument, NULL, TARGET},
                                           {"ask", required_argument, NULL, ASK},
                                           {"pid", required_argument, NULL, PID},
                                           {"name", required_argument, NULL, NAME},
@@ -283,6 +339,10 @@ int main(int argc, char **argv)
     for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;)
         if (!take_word(&words, got, optarg, &err))
             return report(&err);
+    const char *allow = getenv("PROBING_SERVE_ALLOW");
+    if (words.serve.target && allow && *allow && !words.allow &&
+        !prb_grants_parse(allow, &words.serve.grants, &err))
+        return report(&err);
     words.elsewhere.words = (const char *const *)argv + optind;
     words.elsewhere.word_count = (size_t)(argc - optind);
     return words.elsewhere.where ? ask(&words.elsewhere)

@@ -177,10 +177,23 @@ static bool take_lock(struct prb_serve *serve, struct prb_doors *out, struct prb
 
 /* ---- doors ---- */
 
+bool prb_serve_socket(const char *folder, const struct prb_address *own, char *out, size_t size,
+                      struct prb_error *err)
+{
+    char text[PRB_ADDRESS_TEXT] = "";
+    if (own)
+        prb_address_print(own, text);
+    int n = own ? snprintf(out, size, "%s/serve-%s.sock", folder, text)
+                : snprintf(out, size, "%s/serve.sock", folder);
+    return (n > 0 && (size_t)n < size) || prb_fail(err, PRB_UNSUPPORTED, "the path is too long");
+}
+
 static bool open_local(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err)
 {
     struct prb_address address;
-    snprintf(out->local_path, sizeof out->local_path, "%s/serve.sock", serve->folder);
+    if (!prb_serve_socket(serve->folder, serve->options->target ? &serve->address : NULL,
+                          out->local_path, sizeof out->local_path, err))
+        return false;
     unlink(out->local_path); /* of a server that was killed: ours is the lock */
     if (!prb_address_parse(out->local_path, &address, err))
         return false;
@@ -259,8 +272,9 @@ static bool tell(const struct prb_serve *serve, struct prb_doors *doors, struct 
 bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err)
 {
     *out = (struct prb_doors){.local = -1, .tcp = -1, .lock = -1};
-    if (prb_serve_folder(serve->folder, sizeof serve->folder, err) && take_lock(serve, out, err) &&
-        open_tcp(serve, out, err) && open_local(serve, out, err) && tell(serve, out, err))
+    if (prb_serve_folder(serve->folder, sizeof serve->folder, err) &&
+        (serve->options->target || take_lock(serve, out, err)) && open_tcp(serve, out, err) &&
+        open_local(serve, out, err) && tell(serve, out, err))
         return true;
     prb_doors_close(out);
     return false;

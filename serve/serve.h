@@ -44,6 +44,7 @@ struct prb_serve_options {
     const char *address;    /* of TCP; NULL: none, the Unix socket alone */
     const char *token_file; /* the token is its first line; NULL: one is made */
     unsigned grants;        /* of who comes by TCP */
+    int target;             /* a server of its own for this process; 0: of all of the user's */
     bool no_token;          /* on loopback this user needs none, to look */
     const char *hosts[8];   /* names of this server beside those of loopback; ends with NULL */
     int stop_fd;            /* when it can be read, the server ends; nobody reads it */
@@ -53,6 +54,7 @@ struct prb_serve_log;
 struct prb_watch;
 struct prb_runs;
 struct prb_tokens;
+struct prb_life;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -65,6 +67,7 @@ struct prb_serve {
     struct prb_watch *watch;   /* watch.h */
     struct prb_runs *runs;     /* runs.h */
     struct prb_tokens *tokens; /* second ones */
+    struct prb_life *life;     /* of a server for some processes; NULL */
     atomic_bool ending;
 };
 

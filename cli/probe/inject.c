@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/probe/evaluate.h"
+#include "cli/serve/program.h"
 
 #define HOLD_SECONDS 3600
 
@@ -13,9 +14,10 @@ static const struct prb_option options[] = {
     [PPROF] = {'P', "pprof", NULL, "profile from the start (a later release)", NULL},
     [CRASH] = {'c', "crash", NULL, "write a dump when it crashes", NULL},
     [HOLD] = {0, "hold", "[SECONDS]", "-c: keep it for a debugger after its dump (3600)", NULL},
-    [LISTEN] = {'l', "listen", "ADDR", "serve the page there (a later release)", NULL},
-    [BACKGROUND] = {'b', "background", NULL, "serve in the background (a later release)", NULL},
-    [ADDRESS] = {'a', "address", "ADDR", "the page's address (a later release)", NULL},
+    [LISTEN] = {'l', "listen", "ADDR", "start a server for it there, HOST:PORT, that ends with it",
+                NULL},
+    [BACKGROUND] = {'b', "background", NULL, "start one on loopback, on a free port", NULL},
+    [ADDRESS] = {'a', "address", "ADDR", "the same as --listen", NULL},
     [DEFINE] = {'D', "define", "KEY=VALUE", "a setting of the probe; may be repeated", NULL},
     [DLL] = {0, "dll", "PATH", "load this library instead of the probe", NULL},
     [METHOD] = {0, "method", "METHOD",
@@ -34,9 +36,6 @@ static const struct {
     const char *setting, *what;
 } later[] = {
     {PPROF, "probing.pprof", "profiling comes"},
-    {LISTEN, "probing.listen", "serving comes"},
-    {ADDRESS, "probing.listen", "serving comes"},
-    {BACKGROUND, "probing.background", "serving comes"},
 };
 
 static void tell_later(const struct prb_run *run)
@@ -157,7 +156,12 @@ static bool run_inject(const struct prb_run *run, struct prb_error *err)
     tell_later(run);
     prb_report_text(&report, text, sizeof text);
     puts(text);
-    return true;
+    const struct prb_option_value *const given[] = {run->options + LISTEN, run->options + ADDRESS};
+    const char *address = given[0]->count                  ? given[0]->text
+                          : given[1]->count                ? given[1]->text
+                          : run->options[BACKGROUND].count ? "127.0.0.1:0"
+                                                           : NULL;
+    return !address || prb_serve_target(pid, address, err);
 }
 
 const struct prb_command prb_command_inject = {
@@ -173,10 +177,14 @@ const struct prb_command prb_command_inject = {
         "the target is overwritten. Everything that speaks against it is found before the target "
         "is touched, and refused with the reason and what to do.\n\n"
         "Commands that need the probe load it by themselves. A second time it does nothing, but "
-        "-D gives the probe that is there its settings. Reading (backtrace, query) needs no probe.",
+        "-D gives the probe that is there its settings. Reading (backtrace, query) needs no "
+        "probe.\n\n"
+        "With -l a server for it is started beside it, as `probing serve` is one for all of your "
+        "processes; it listens on this machine's side of a container.",
     .options = options,
     .examples = "probing 12345 inject\n"
                 "probing 12345 inject -D probing.max_memory=1GB\n"
+                "probing 12345 inject -l 127.0.0.1:3344\n"
                 "probing 12345 inject -c -D probing.crash_dir=/shared/crashes\n",
     .run = run_inject,
 };

@@ -2,9 +2,11 @@
 #include "cli/serve/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FIXED 16 /* words beside those of the user */
@@ -34,6 +36,49 @@ bool prb_serve_become(const char **words, struct prb_error *err)
     fflush(stdout);
     execv(program, (char *const *)words);
     return prb_cli_fail(err, PRB_IO, "", "%s cannot be run: %s", program, strerror(errno));
+}
+
+/* ---- a server of its own ---- */
+
+/* In a process that nobody waits for. */
+static void run_target(const char *program, pid_t pid, const char *address, int told)
+{
+    char number[16];
+    int null = open("/dev/null", O_RDONLY);
+    snprintf(number, sizeof number, "%d", (int)pid);
+    if (setsid() >= 0 && null >= 0 && dup2(null, 0) == 0 && dup2(told, 1) == 1 &&
+        dup2(told, 2) == 2)
+        execl(program, "probing-serve", "--target", number, "--address", address, (char *)NULL);
+    _exit(127);
+}
+
+bool prb_serve_target(pid_t pid, const char *address, struct prb_error *err)
+{
+    char program[PATH_MAX], line[600];
+    int told[2];
+    if (!prb_serve_program(program, err))
+        return false;
+    if (pipe2(told, O_CLOEXEC) < 0)
+        return prb_cli_fail(err, PRB_IO, "", "no pipe: %s", strerror(errno));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0)
+            run_target(program, pid, address, told[1]);
+        _exit(0);
+    }
+    close(told[1]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    PRB_AUTO(file) FILE *from = fdopen(told[0], "re");
+    if (!from || !fgets(line, sizeof line, from))
+        return prb_cli_fail(err, PRB_INTERNAL, "", "the server did not start");
+    line[strcspn(line, "\n")] = '\0';
+    if (strncmp(line, "http", 4) != 0)
+        return prb_cli_fail(err, PRB_IO, "", "no server: %s",
+                            strncmp(line, "probing: ", 9) == 0 ? line + 9 : line);
+    puts(line);
+    return true;
 }
 
 /* ---- elsewhere ---- */

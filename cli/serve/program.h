@@ -12,6 +12,9 @@ bool prb_serve_program(char out[PATH_MAX], struct prb_error *err);
 /* Become it, with these words behind its name; comes back on failure alone. */
 bool prb_serve_become(const char **words, struct prb_error *err);
 
+/* Start a server for process pid at an address, which ends a minute after it, and print its URL. */
+bool prb_serve_target(pid_t pid, const char *address, struct prb_error *err);
+
 /* `-t HOST:PORT COMMAND`: the server there runs a command that looks, and we print what it says. */
 bool prb_run_elsewhere(const struct prb_run *run, struct prb_error *err);
 

@@ -1,0 +1,20 @@
+/* A server of its own for some processes: it lives as long as they do, and a minute longer. */
+#ifndef PRB_SERVE_LIFE_H
+#define PRB_SERVE_LIFE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define PRB_LIFE_TARGETS_MAX 256
+
+struct prb_life;
+/* stop_fd: as prb_serve_options has it.  ended(): the minute after the last one is over; in a thread
+ * of its own.  NULL: NOMEM. */
+struct prb_life *prb_life_new(int stop_fd, void (*ended)(void), struct prb_error *err);
+/* Once stop_fd can be read. */
+void prb_life_free(struct prb_life *life);
+/* It lives as long as this process, too.  NOT_FOUND, BUSY. */
+bool prb_life_add(struct prb_life *life, pid_t pid, struct prb_error *err);
+
+#endif

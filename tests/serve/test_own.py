@@ -1,0 +1,121 @@
+"""Servers of their own: `inject -l`, for some processes, as long as these live."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from serving import DEADLINE, PROBING, until
+
+
+@pytest.fixture
+def begin():
+    """begin(job, *words): `inject` with them; (its output, the servers' environment)."""
+    runtime = tempfile.mkdtemp(prefix="own-")
+    environment = dict(os.environ, XDG_RUNTIME_DIR=runtime)
+
+    def run(job, *words, **variables):
+        return subprocess.run([PROBING, "-p", str(job.pid), "inject", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              timeout=DEADLINE, env=dict(environment, **variables), stdin=subprocess.DEVNULL)
+
+    run.folder = os.path.join(runtime, "probing")
+    run.environment = environment
+    yield run
+    for pid in servers(run):
+        os.kill(pid, signal.SIGTERM)
+    until(lambda: not servers(run))
+    shutil.rmtree(runtime, ignore_errors=True)  # it may be shared with a server of the test
+
+
+def servers(begin):
+    """The pids that serve-PID.json files have and that run."""
+    if not os.path.isdir(begin.folder):
+        return []
+    found = [re.match(r"serve-(\d+)\.json$", name) for name in os.listdir(begin.folder)]
+    return [int(one[1]) for one in found if one and os.path.exists("/proc/{}".format(one[1]))]
+
+
+def ask(url, path):
+    where, token = re.match(r"http://([^/]+)/#token=(\S+)$", url).groups()
+    connection = http.client.HTTPConnection(where, timeout=DEADLINE)
+    connection.request("GET", path, headers={"Authorization": "Bearer " + token})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, json.loads(body)
+
+
+@pytest.mark.parametrize("words", [("-b",), ("-l", "127.0.0.1:0"), ("-b", "-a", "127.0.0.1:0")], ids=" ".join)
+def test_inject_starts_one(begin, job, words):
+    done = begin(job, *words)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    first, url = done.stdout.splitlines()
+    assert first.startswith("loaded in")
+    status, told = ask(url, "/api/v1/p/{}/stacks".format(job.pid))
+    assert status == 200 and told["threads"]
+    assert ask(url, "/api/v1")[1]["grants"] == ["look"]
+    (pid,) = servers(begin)
+    assert os.stat("/proc/{}".format(pid)).st_uid == os.geteuid()
+    assert int(open("/proc/{}/stat".format(pid)).read().rsplit(")", 1)[1].split()[3]) != os.getsid(0)  # a session of its own
+
+
+def test_ranks_share_one(begin, start, any_python):
+    """The first listens, the others are served by it."""
+    jobs = [start(any_python, "threads.py").settle() for _ in range(3)]
+    url = begin(jobs[0], "-b").stdout.splitlines()[1]
+    address = re.match(r"http://([^/]+)/", url)[1]
+    for job in jobs[1:]:
+        done = begin(job, "-l", address)
+        assert done.returncode == 0 and done.stdout.splitlines()[1] == url, done.stderr
+    assert len(servers(begin)) == 1
+    for job in jobs:
+        assert ask(url, "/api/v1/p/{}".format(job.pid))[0] == 200
+
+
+def test_a_port_of_somebody_else(begin, job):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = begin(job, "-l", "127.0.0.1:{}".format(taken.getsockname()[1]))
+    assert done.returncode and "listening on" in done.stderr and not servers(begin)
+
+
+def test_grants_of_its_own(begin, job):
+    url = begin(job, "-b", PROBING_SERVE_ALLOW="eval").stdout.splitlines()[1]
+    assert ask(url, "/api/v1")[1]["grants"] == ["look", "control", "eval"]
+
+
+def test_it_is_beside_the_users_server(begin, job, serve):
+    """It takes no lock of the one for all processes, and is asked by its address without a token."""
+    url = begin(job, "-b").stdout.splitlines()[1]
+    whole = serve(runtime=os.path.dirname(begin.folder))
+    assert whole.line != url
+    address = re.match(r"http://([^/]+)/", url)[1]
+    there = subprocess.run([PROBING, "-t", address, "-p", str(job.pid), "backtrace"], stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                           env=begin.environment)
+    assert there.returncode == 0 and "thread" in there.stdout.lower()
+
+
+def test_it_ends_well_and_leaves_nothing(begin, job):
+    begin(job, "-b")
+    (pid,) = servers(begin)
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not servers(begin))
+    until(lambda: sorted(os.listdir(begin.folder)) == ["serve.log"])
+
+
+def test_it_outlives_its_process_for_a_minute(begin, start, any_python):
+    """So that pages can say how it ended: here only that it does not go at once."""
+    job = start(any_python, "threads.py").settle()
+    url = begin(job, "-b").stdout.splitlines()[1]
+    os.kill(job.pid, signal.SIGKILL)
+    job.child.wait()
+    assert ask(url, "/api/v1/p/{}/stacks".format(job.pid))[0] == 404
+    assert servers(begin)
