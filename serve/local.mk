@@ -35,6 +35,7 @@ CLEANFILES += %D%/assets.inc
 # What the server sees by itself, and sends as it changes.
 probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h %D%/live.c %D%/live.h %D%/runs.c %D%/runs.h \
 	%D%/routes/profile_file.c %D%/routes/profile_file.h
-SERVE_ROUTES += %D%/routes/profiles.c %D%/routes/profile_begin.c %D%/routes/profile_one.c %D%/routes/profile_end.c %D%/routes/profile_diff.c
+SERVE_ROUTES += %D%/routes/profiles.c %D%/routes/profile_begin.c %D%/routes/profile_one.c %D%/routes/profile_end.c %D%/routes/profile_diff.c %D%/routes/metrics.c
+probing_serve_SOURCES += %D%/collector.c %D%/collector.h
 %D%/routes.inc: $(srcdir)/%D%/local.mk
 	$(call write_list,ROUTE,$(SERVE_ROUTES))

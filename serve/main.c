@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "format/format.h"
+#include "serve/collector.h"
 #include "serve/command.h"
 #include "serve/elsewhere.h"
 #include "serve/http.h"
@@ -116,8 +117,13 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
     if (ok) {
         print_address(server);
         prb_serve_log(server->serve.log, "started, process %d", (int)getpid());
+        struct prb_error why = {0};
+        struct prb_collector *collector = prb_collector_new(server->serve.log, &why);
+        if (why.code)
+            prb_serve_log(server->serve.log, "no collector: %s", why.text);
         prb_http_run(server->http);
         pthread_join(thread, NULL);
+        prb_collector_free(collector);
         prb_text_end();
         prb_serve_log(server->serve.log, "ended");
     }

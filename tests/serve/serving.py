@@ -46,7 +46,7 @@ class UnixConnection(http.client.HTTPConnection):
 class Server:
     def __init__(self, *options, files=(), variables=None, runtime=None):
         self.runtime = runtime or tempfile.mkdtemp(prefix="serve-")  # short: the path of a socket has 107 bytes
-        self.environment = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, **(variables or {}))
+        self.environment = dict(os.environ, **dict({"XDG_RUNTIME_DIR": self.runtime, "PROBING_STORE": "off"}, **(variables or {})))
         self.folder = os.path.join(self.runtime, "probing")
         self.process = subprocess.Popen([PROBING, "serve", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL)
