@@ -14,9 +14,10 @@ PYTESTS += %D%/test_profiles.py
 PYTESTS += %D%/test_openapi.py
 PYTESTS += %D%/test_own.py
 PYTESTS += %D%/test_metrics.py
+PYTESTS += %D%/test_browser.py
 endif
 EXTRA_DIST += %D%/test_history.py %D%/test_live.py %D%/test_profiles.py %D%/test_metrics.py %D%/websocket.py
 EXTRA_DIST += %D%/serving.py %D%/conftest.py %D%/test_routes.py %D%/test_access.py %D%/test_protocol.py %D%/test_text.py %D%/test_streams.py \
 	%D%/test_control.py %D%/test_elsewhere.py
 EXTRA_DIST += %D%/test_looking.py %D%/test_openapi.py
-EXTRA_DIST += %D%/test_own.py
+EXTRA_DIST += %D%/test_own.py %D%/test_browser.py
