@@ -427,3 +427,17 @@ def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
         rows = query(file, "SELECT pid, rank, count({}) AS known FROM python.{} GROUP BY pid, rank ORDER BY rank".format(column, table))
         assert sorted(row["pid"] for row in rows) == sorted(pids) and [row["rank"] for row in rows] == [0, 1], (table, rows)
         assert all(row["known"] for row in rows), (table, rows)
+
+
+def test_later_beginnings_write_no_rows_of_their_own(job, tmp_path, monkeypatch):
+    """What recording costs is measured when it begins for the first time; again, its rows would push out the user's."""
+    for variable in ("PROBING_DATA_DIR", "XDG_STATE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    one = job("plain")
+    one.steps(3)
+    one.config("off")
+    assert int(probing("collect", "--once", check=False).stdout.split()[0]) > 0
+    for _ in range(3):
+        one.config("rate=1")
+        one.config("off")
+    assert int(probing("collect", "--once", check=False).stdout.split()[0]) < 1000
