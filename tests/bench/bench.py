@@ -33,6 +33,7 @@ import looking  # noqa: E402
 import outside  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
+import served  # noqa: E402
 import tensors  # noqa: E402
 import tracing  # noqa: E402
 import watching  # noqa: E402
@@ -246,7 +247,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS +
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS + served.PARTS +
          profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 

@@ -1,0 +1,145 @@
+"""Figures of `probing serve`: requests, what it takes at rest, who leaves, a thousand WebSockets, plain text."""
+
+import contextlib
+import glob
+import os
+import re
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+from keeping import cpu_ns
+from support import pythons
+from support import target as live
+from support.torch_python import torch_python
+from timing import HERE
+from tracing import needs_torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "serve"))
+from serving import Server  # noqa: E402
+from websocket import WebSocket  # noqa: E402
+
+
+@contextlib.contextmanager
+def serving(job=True):
+    """A server, and a job of 30 threads that trains (None without)."""
+    one = Server()
+    target = None
+    try:
+        target = job and live.Target(pythons.Python([], torch_python(), (3, 0, 0), "torch"), "train.py", [30], folder=HERE)
+        while job and one.ask("/api/v1/p/{}/history".format(target.pid)).status != 200:
+            time.sleep(0.1)
+        yield one, target
+    finally:
+        one.end()
+        one.remove()
+        if target:
+            target.end()
+
+
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def times(count, what):
+    """ms of each."""
+    told = []
+    for _ in range(count):
+        began = time.perf_counter()
+        what()
+        told.append(1e3 * (time.perf_counter() - began))
+    return told
+
+
+@needs_torch
+def server_requests(figures, options):
+    seconds = 2 if options.quick else 10
+    with serving() as (one, job):
+        path = "/api/v1/p/{}".format(job.pid)
+        wrk = shutil.which("wrk")
+        if wrk:
+            for name, form, connections, bar in (("lean stacks, 8 connections", "json", 8, 3000), ("full stacks, one connection", "pyspy", 1, 240)):
+                text = subprocess.run([wrk, "-t2" if connections > 1 else "-t1", "-c{}".format(connections), "-d{}s".format(seconds), "--latency",
+                                       "-H", "Authorization: Bearer " + one.token,
+                                       "http://{}:{}{}/stacks?format={}".format(one.host, one.port, path, form)],
+                                      stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+                rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
+                slow, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
+                figures.add(name, rate, "requests/s", "≥ {}".format(bar), rate >= bar)
+                figures.bound("the same, p99", float(slow) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit], "ms", 10)
+        told = times(options.rounds * 20, lambda: one.post(path + "/query", {"sql": "SELECT 1"}, tcp=True))
+        figures.bound("`POST query`, one row, whole request, p50", statistics.median(told), "ms", 2)
+        def text():
+            with one.connected() as bare:
+                bare.sendall(b"pid %d\nbt\n" % job.pid)
+                bare.shutdown(socket.SHUT_WR)
+                while bare.recv(65536):
+                    pass
+        figures.bound("plain text: `bt`, whole", statistics.median(times(options.rounds * 3, text)), "ms", 15)
+        figures.bound("a client leaves, until its work has ended, worst of {}".format(options.rounds), max(leaving(one, path) for _ in range(options.rounds)),
+                      "ms", 200)
+
+
+def descendants(pid):
+    found = set()
+    for path in glob.glob("/proc/{}/task/*/children".format(pid)):
+        with contextlib.suppress(OSError), open(path) as told:
+            found |= set(told.read().split())
+    return found
+
+
+def leaving(one, path):
+    before = descendants(one.pid)
+    client = one.connected()
+    client.sendall("GET {}/profile?seconds=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n".format(path, one.token).encode())
+    while not descendants(one.pid) - before:
+        time.sleep(0.001)
+    client.close()
+    began = time.perf_counter()
+    while descendants(one.pid) - before:
+        time.sleep(0.001)
+    return 1e3 * (time.perf_counter() - began)
+
+
+def memory_mb(pid):
+    with open("/proc/{}/status".format(pid)) as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+
+@needs_torch
+def server_at_rest(figures, options):
+    """It looks at every Python process of the user once a second, so this program is one of them."""
+    seconds = 5 if options.quick else 60
+    with serving() as (one, job):
+        time.sleep(5)  # it has begun to look at all of them
+        watched = sum("unchanged_seconds{" in line for line in one.ask("/metrics").text.splitlines())
+        began, spent = time.monotonic(), cpu_ns(one.pid)
+        time.sleep(seconds)
+        share = 100 * (cpu_ns(one.pid) - spent) * 1e-9 / (time.monotonic() - began)
+        figures.bound("at rest, CPU for each of {} processes".format(watched), share / max(1, watched), "% of a core", 0.1)
+        figures.add("the same, memory for each process", memory_mb(one.pid) / max(1, watched), "MB")
+
+
+def server_websockets(figures, options):
+    del options
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 3000), hard))
+    opened = []
+    try:
+        with serving(False) as (one, _):
+            opened = [WebSocket(one) for _ in range(10)]
+            time.sleep(5)  # it has begun to look at the processes of this machine
+            before = memory_mb(one.pid)
+            opened += [WebSocket(one) for _ in range(1000)]
+            figures.bound("1,000 idle WebSockets, more memory", memory_mb(one.pid) - before, "MB", 20)
+    finally:
+        for client in opened:
+            client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+PARTS = [server_requests, server_at_rest, server_websockets]
