@@ -135,10 +135,10 @@ static void discard(struct prb_run *run)
     run->leaving = true;
     atomic_store(&run->ending, true);
     wake(run);
-    pthread_mutex_lock(&run->lock); /* the sampler waits for changed, or will see ending */
+    pthread_mutex_unlock(&runs->lock); /* who holds a run may ask for another one */
+    pthread_mutex_lock(&run->lock);    /* the sampler waits for changed, or will see ending */
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    pthread_mutex_unlock(&runs->lock);
     pthread_join(run->thread, NULL);
     while (atomic_load(&run->waiting)) { /* who has found it before */
         pthread_mutex_lock(&run->lock);
