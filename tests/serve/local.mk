@@ -21,3 +21,7 @@ EXTRA_DIST += %D%/serving.py %D%/conftest.py %D%/test_routes.py %D%/test_access.
 	%D%/test_control.py %D%/test_elsewhere.py
 EXTRA_DIST += %D%/test_looking.py %D%/test_openapi.py
 EXTRA_DIST += %D%/test_own.py %D%/test_browser.py
+if SERVE
+PYTESTS += %D%/test_skills.py
+endif
+EXTRA_DIST += %D%/test_skills.py
