@@ -250,6 +250,20 @@ static void refuse(struct lws *wsi, struct connection *connection, int status,
         answer_now(wsi, connection);
 }
 
+/* What the Model Context Protocol says in headers; one that is too long is told from every name. */
+static void take_mcp(struct lws *wsi, struct prb_question *question)
+{
+    static const char *const names[] = {"mcp-protocol-version:", "mcp-method:", "mcp-name:"};
+    char origin[256], host[256];
+    for (size_t i = 0; i < 3; i++)
+        if (!header_named(wsi, names[i], question->mcp[i], sizeof question->mcp[i]))
+            snprintf(question->mcp[i], sizeof question->mcp[i], "?");
+    bool readable = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof origin) &&
+                    header(wsi, WSI_TOKEN_HOST, host, sizeof host);
+    const char *name = strstr(origin, "://");
+    question->foreign = !readable || (*origin && (!name || strcasecmp(name + 3, host) != 0));
+}
+
 static bool ask(struct lws *wsi, struct connection *connection, int *status, struct prb_error *err)
 {
     struct prb_http *http = http_of(wsi);
@@ -277,6 +291,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     if (!header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, item->question.known,
                 sizeof item->question.known))
         item->question.known[0] = '\0';
+    take_mcp(wsi, &item->question);
     if (!measured) {
         *err = length_err;
         *status = length_status;

@@ -7,7 +7,7 @@ SERVE_ROUTES = %D%/routes/server.c %D%/routes/health.c %D%/routes/processes.c %D
 	%D%/routes/inject.c %D%/routes/detach.c %D%/routes/config.c %D%/routes/setting.c %D%/routes/setting_put.c \
 	%D%/routes/crash_put.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/complete.c
 # What the server sees by itself, and sends as it comes.
-SERVE_ROUTES += %D%/routes/skills.c %D%/routes/skill_run.c
+SERVE_ROUTES += %D%/routes/skills.c %D%/routes/skill_run.c %D%/routes/mcp.c
 SERVE_ROUTES += %D%/routes/history.c
 SERVE_ROUTES += %D%/routes/targets_add.c %D%/routes/openapi.c %D%/routes/threads.c %D%/routes/table.c %D%/routes/crashes.c %D%/routes/object.c %D%/routes/tensor.c \
 	%D%/routes/source.c %D%/routes/snapshot.c
@@ -18,6 +18,7 @@ probing_serve_SOURCES = %D%/main.c %D%/serve.h %D%/grants.c %D%/doors.h %D%/plac
 	%D%/tokens.c %D%/tokens.h %D%/life.c %D%/life.h %D%/ask.c %D%/ask.h %D%/looks.c %D%/looks.h %D%/text_python.c %D%/text_python.h %D%/elsewhere.c %D%/elsewhere.h \
 	%D%/routes/by_command.c %D%/routes/by_command.h %D%/routes/rows.h $(SERVE_ROUTES)
 probing_serve_SOURCES += %D%/diagnose.c %D%/diagnose.h
+probing_serve_SOURCES += %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/tools.c %D%/mcp/look.c %D%/mcp/eval.c %D%/mcp/stdio.c
 probing_serve_SOURCES += %D%/assets.c %D%/assets.h
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) $(ZLIB_LIBS) -ldl

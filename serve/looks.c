@@ -29,6 +29,8 @@ const struct prb_look prb_looks[] = {
      true, PRB_LOOK_SECONDS, "where the time goes, as collapsed stacks: profile SECONDS"},
     {"export", "export", "--json --format=perfetto --format=chrome --last= --duration=" MANY, true,
      PRB_LOOK_NONE, "the steps that it recorded, as a timeline: export --last=20"},
+    {"skill", "skill", "--json -j --seconds= --tables", true, PRB_LOOK_SKILL,
+     "what is wrong with it: skill run [NAME]"},
     {"crashes", "crash", "--all -a", false, PRB_LOOK_NONE, "crash dumps"},
     {0},
 };
@@ -81,6 +83,10 @@ static bool is_argument(const struct prb_look *look, const char *word, size_t be
         return before == 0 && *word;
     case PRB_LOOK_NAMES:
         return before < 2 && is_name(word);
+    case PRB_LOOK_SKILL:
+        return before == 0 ? strcmp(word, "run") == 0 || strcmp(word, "list") == 0 ||
+                                 strcmp(word, "show") == 0
+                           : before == 1 && is_name(word);
     case PRB_LOOK_NONE:
         break;
     }

@@ -16,6 +16,7 @@ struct prb_look {
         PRB_LOOK_THREAD,
         PRB_LOOK_SQL,
         PRB_LOOK_NAMES,
+        PRB_LOOK_SKILL,
         PRB_LOOK_SECONDS
     } argument;
     const char *help; /* NULL: another word for one above */

@@ -19,6 +19,7 @@
 #include "serve/http.h"
 #include "serve/life.h"
 #include "serve/log.h"
+#include "serve/mcp/mcp.h"
 #include "serve/runs.h"
 #include "serve/text.h"
 #include "serve/tokens.h"
@@ -232,14 +233,15 @@ enum {
     ASK,
     PID,
     NAME,
-    OUTPUT
+    OUTPUT,
+    MCP
 };
 
 struct words {
     struct prb_serve_options serve;
     struct prb_elsewhere elsewhere;
     const char *allow;
-    bool url, revoke;
+    bool url, revoke, mcp, unasked;
 };
 
 static bool add_host(struct prb_serve_options *options, const char *name, struct prb_error *err)
@@ -269,8 +271,13 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
         return words->serve.no_token = true;
     case HOST:
         return add_host(&words->serve, text, err);
+    case MCP:
+        return words->mcp = true;
     case ALLOW:
         words->allow = text;
+        words->unasked = strcmp(text, "eval-unasked") == 0;
+        if (words->unasked && words->mcp)
+            text = "eval";
         return prb_grants_parse(text, &words->serve.grants, err);
     case URL:
         return words->url = true;
@@ -339,6 +346,7 @@ int main(int argc, char **argv)
                                           {"pid", required_argument, NULL, PID},
                                           {"name", required_argument, NULL, NAME},
                                           {"output", required_argument, NULL, OUTPUT},
+                                          {"mcp", no_argument, NULL, MCP},
                                           {0}};
     struct words words = {.serve = {.address = "127.0.0.1:0", .grants = PRB_MAY_LOOK}};
     struct prb_error err = {0};
@@ -352,7 +360,8 @@ int main(int argc, char **argv)
     words.elsewhere.words = (const char *const *)argv + optind;
     words.elsewhere.word_count = (size_t)(argc - optind);
     return words.elsewhere.where ? ask(&words.elsewhere)
-           : words.revoke        ? end_second()
-           : words.url           ? print_url(words.allow)
-                                 : serve(&words.serve, words.elsewhere.words);
+           : words.mcp    ? prb_mcp_stdio(words.serve.grants, words.unasked, words.elsewhere.words)
+           : words.revoke ? end_second()
+           : words.url    ? print_url(words.allow)
+                          : serve(&words.serve, words.elsewhere.words);
 }

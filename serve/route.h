@@ -36,6 +36,8 @@ struct prb_question {
     char token_name[24]; /* of the token that it showed, for the log; "": none */
     bool local;          /* by the Unix socket, of the user himself and not of a proxy */
     bool proxied;
+    bool foreign;     /* its Origin is not its Host */
+    char mcp[3][128]; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name; "": absent */
 };
 void prb_question_deinit(struct prb_question *question);
 /* The value of a parameter, or NULL; "" for one without '='. */

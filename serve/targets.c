@@ -63,6 +63,11 @@ static void shut(struct prb_serve_target *item)
     item->target = NULL;
 }
 
+const char *const *prb_serve_targets_files(const struct prb_serve_targets *targets)
+{
+    return targets->files;
+}
+
 void prb_serve_targets_free(struct prb_serve_targets *targets)
 {
     if (!targets)

@@ -14,6 +14,8 @@ struct prb_serve_target;
 
 /* files: paths of dumps and cores that are targets too, "file:NAME"; borrowed, ends with NULL. */
 struct prb_serve_targets *prb_serve_targets_new(const char *const *files);
+/* As they were given. */
+const char *const *prb_serve_targets_files(const struct prb_serve_targets *targets);
 void prb_serve_targets_free(struct prb_serve_targets *targets);
 /* Close those that nobody has asked for a minute. */
 void prb_serve_targets_sweep(struct prb_serve_targets *targets);

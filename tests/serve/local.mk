@@ -22,6 +22,6 @@ EXTRA_DIST += %D%/serving.py %D%/conftest.py %D%/test_routes.py %D%/test_access.
 EXTRA_DIST += %D%/test_looking.py %D%/test_openapi.py
 EXTRA_DIST += %D%/test_own.py %D%/test_browser.py
 if SERVE
-PYTESTS += %D%/test_skills.py
+PYTESTS += %D%/test_skills.py %D%/test_mcp.py
 endif
-EXTRA_DIST += %D%/test_skills.py
+EXTRA_DIST += %D%/test_skills.py %D%/test_mcp.py %D%/mcp_client.py

@@ -1,0 +1,537 @@
+/* The tools that only look. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/json.h"
+#include "serve/command.h"
+#include "serve/diagnose.h"
+#include "serve/mcp/mcp.h"
+#include "serve/targets.h"
+
+PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
+PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
+PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
+PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
+
+#define TARGET                                                                                     \
+    "\"target\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"a pid, the id that "      \
+    "processes gave, a part of a command line, or file:NAME\"}"
+#define FRAMES_SHOWN 40
+#define PATHS 10
+#define HOTTEST 20
+
+static const char *text_argument(const struct prb_mcp_call *call, const char *key)
+{
+    return json_string_value(json_object_get(call->arguments, key));
+}
+
+static json_int_t number(const struct prb_mcp_call *call, const char *key, json_int_t otherwise)
+{
+    const json_t *value = json_object_get(call->arguments, key);
+    return value ? (json_int_t)json_number_value(value) : otherwise;
+}
+
+static void put(const struct prb_mcp_call *call, const char *key, json_t *value)
+{
+    json_object_set_new(call->result, key, value);
+}
+
+/* ---- targets ---- */
+
+static bool file_target(const struct prb_mcp *mcp, const char *name, char *spec, size_t size,
+                        struct prb_error *err)
+{
+    for (size_t i = 0; mcp->files && mcp->files[i]; i++) {
+        const char *slash = strrchr(mcp->files[i], '/');
+        if (strcmp(slash ? slash + 1 : mcp->files[i], name) == 0) {
+            snprintf(spec, size, "%s", mcp->files[i]);
+            return true;
+        }
+    }
+    prb_fail(err, PRB_NOT_FOUND, "there is no file \"%.100s\" here", name);
+    return prb_error_remedy(err, "files are named when the server is started");
+}
+
+bool prb_mcp_target(const struct prb_mcp_call *call, char *spec, size_t size, struct prb_error *err)
+{
+    const char *wanted = text_argument(call, "target");
+    char note[PRB_NOTE_MAX], *end;
+    if (strncmp(wanted, "file:", 5) == 0)
+        return file_target(call->mcp, wanted + 5, spec, size, err);
+    bool digits = isdigit((unsigned char)*wanted) && !wanted[strspn(wanted, "0123456789.")];
+    pid_t pid = digits ? (pid_t)strtol(wanted, &end, 10) : prb_process_by_name(wanted, note, err);
+    if (!digits && pid == 0)
+        return false;
+    uint64_t started = prb_serve_started(pid);
+    if (pid <= 0 || started == 0) {
+        prb_fail(err, PRB_NOT_FOUND, "there is no process %.30s", wanted);
+        return prb_error_remedy(err, "the tool `processes` lists them");
+    }
+    if (digits && *end == '.' && strtoull(end + 1, NULL, 10) != started)
+        return prb_fail(err, PRB_GONE, "process %.30s has ended, and another one has its number",
+                        wanted);
+    snprintf(spec, size, "%d", (int)pid);
+    char id[48];
+    snprintf(id, sizeof id, "%d.%" PRIu64, (int)pid, started);
+    put(call, "target", json_string(id));
+    return true;
+}
+
+static struct prb_target *open_target(struct prb_mcp_call *call, struct prb_error *err)
+{
+    char spec[4096];
+    return prb_mcp_target(call, spec, sizeof spec, err) ? prb_target_open(spec, NULL, err) : NULL;
+}
+
+/* ---- processes ---- */
+
+static bool processes(struct prb_mcp_call *call, struct prb_error *err)
+{
+    const char *match = text_argument(call, "match");
+    PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
+    json_t *rows = json_array();
+    put(call, "processes", rows);
+    if (!list)
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct prb_process *one = &list->items[i];
+        char id[48], command[400];
+        if (match && (!one->command || !strstr(one->command, match)))
+            continue;
+        snprintf(id, sizeof id, "%d.%" PRIu64, (int)one->pid, prb_serve_started(one->pid));
+        snprintf(command, sizeof command, "%s", one->command ? one->command : "");
+        json_array_append_new(rows, json_pack("{s:s,s:i,s:o,s:o,s:f,s:I,s:i,s:o}", "id", id, "pid",
+                                              (int)one->pid, "rank",
+                                              one->rank < 0 ? json_null() : json_integer(one->rank),
+                                              "command", prb_json_text(command), "cpu", one->cpu,
+                                              "rss", (json_int_t)one->rss, "threads", one->threads,
+                                              "python", prb_json_text(one->python)));
+    }
+    return true;
+}
+
+static const struct prb_mcp_tool tool_processes = {
+    .name = "processes",
+    .title = "Python processes",
+    .description =
+        "Lists the Python processes of this machine that can be looked at: id, rank in its job, "
+        "command line, CPU time (s), memory (bytes). Begin here, then `diagnose` one.",
+    .input =
+        "{\"type\":\"object\",\"properties\":{\"match\":{\"type\":\"string\",\"maxLength\":200,"
+        "\"description\":\"only those whose command line has this\"}},"
+        "\"additionalProperties\":false}",
+    .output = "{\"type\":\"object\",\"properties\":{\"processes\":{\"type\":\"array\",\"items\":{"
+              "\"type\":\"object\"}},\"truncated\":{\"type\":\"boolean\"}},\"required\":["
+              "\"processes\"]}",
+    .call = processes,
+};
+
+/* ---- diagnose ---- */
+
+static bool diagnose(struct prb_mcp_call *call, struct prb_error *err)
+{
+    char spec[4096];
+    const char *skill = text_argument(call, "skill");
+    const struct prb_mcp *mcp = call->mcp;
+    if (!prb_mcp_target(call, spec, sizeof spec, err))
+        return false;
+    const struct prb_serve_diagnosis wanted = {
+        .serve = mcp->serve,
+        .spec = spec,
+        .name = skill ? skill : "diagnose",
+        .seconds = json_number_value(json_object_get(call->arguments, "seconds")),
+        .goes_on = mcp->goes_on,
+        .context = mcp->context};
+    PRB_AUTO_FREE char *text = prb_serve_diagnose(&wanted, err);
+    json_t *told = text ? json_loads(text, 0, NULL) : NULL;
+    if (!told)
+        return text ? prb_fail(err, PRB_INTERNAL, "the diagnosis is not JSON") : false;
+    json_object_update(call->result, told);
+    json_decref(told);
+    return true;
+}
+
+static const struct prb_mcp_tool tool_diagnose = {
+    .name = "diagnose",
+    .title = "What is wrong",
+    .description =
+        "Looks for what is wrong with a process and says it, the worst first: severity (info, low, "
+        "medium, high), finding, where (file:line), next (a command). Without `skill` all run "
+        "beside "
+        "each other, in about 10 s: health, hang, slow, leak, nan, crash, overhead, comm (ranks).",
+    .input =
+        "{\"type\":\"object\",\"properties\":{" TARGET
+        ",\"skill\":{\"type\":\"string\",\"maxLength\":64,\"description\":\"one of them\"},"
+        "\"seconds\":{\"type\":\"number\",\"minimum\":0.5,\"maximum\":60,\"description\":\"how "
+        "long to look\"}},\"required\":[\"target\"],\"additionalProperties\":false}",
+    .output = "{\"type\":\"object\",\"properties\":{\"findings\":{\"type\":\"array\",\"items\":{"
+              "\"type\":\"object\",\"required\":[\"severity\",\"finding\",\"where\",\"next\"]}},"
+              "\"tables\":{\"type\":\"array\"},\"notes\":{\"type\":\"array\"},\"truncated\":{"
+              "\"type\":\"boolean\"}},\"required\":[\"findings\",\"tables\"]}",
+    .call = diagnose,
+};
+
+/* ---- stacks ---- */
+
+static json_t *frames_json(const struct prb_thread *thread)
+{
+    json_t *frames = json_array();
+    for (size_t i = 0; i < thread->frame_count && i < FRAMES_SHOWN; i++) {
+        const struct prb_frame *frame = &thread->frames[i];
+        char text[400];
+        snprintf(text, sizeof text, "%s (%s:%d)", frame->qualname ? frame->qualname : frame->name,
+                 frame->filename ? frame->filename
+                 : frame->module ? frame->module
+                                 : "?",
+                 frame->line);
+        json_array_append_new(frames, prb_json_text(text));
+    }
+    if (thread->frame_count > FRAMES_SHOWN)
+        json_array_append_new(
+            frames, json_sprintf("… and %zu outer frames", thread->frame_count - FRAMES_SHOWN));
+    return frames;
+}
+
+static bool is_wanted(const struct prb_stacks *stacks, const struct prb_stack_group *group,
+                      const char *thread)
+{
+    char tid[16];
+    for (size_t i = 0; thread && i < group->count; i++) {
+        const struct prb_thread *one = &stacks->threads[group->threads[i]];
+        snprintf(tid, sizeof tid, "%d", (int)one->os_thread_id);
+        if (strcmp(thread, tid) == 0 || (one->name && strcmp(thread, one->name) == 0))
+            return true;
+    }
+    return !thread;
+}
+
+static json_t *group_json(const struct prb_stacks *stacks, const struct prb_stack_group *group)
+{
+    json_t *threads = json_array();
+    for (size_t i = 0; i < group->count && i < FRAMES_SHOWN; i++) {
+        const struct prb_thread *one = &stacks->threads[group->threads[i]];
+        json_array_append_new(threads,
+                              json_pack("{s:i,s:o,s:b}", "id", (int)one->os_thread_id, "name",
+                                        prb_json_text(one->name), "active", one->active));
+    }
+    return json_pack("{s:I,s:o,s:o}", "count", (json_int_t)group->count, "threads", threads,
+                     "frames", frames_json(&stacks->threads[group->threads[0]]));
+}
+
+static bool stacks(struct prb_mcp_call *call, struct prb_error *err)
+{
+    json_t *groups = json_array();
+    put(call, "groups", groups);
+    const struct prb_stack_options options = {
+        .native = json_is_true(json_object_get(call->arguments, "native")), .hide_secrets = true};
+    json_int_t limit = number(call, "limit", 20);
+    char holder[300] = "";
+    PRB_AUTO(prb_target) struct prb_target *target = open_target(call, err);
+    PRB_AUTO(prb_stacks)
+    struct prb_stacks *taken = target ? prb_stacks_take(target, &options, err) : NULL;
+    PRB_AUTO(prb_stack_groups)
+    struct prb_stack_groups *grouped = taken ? prb_stacks_group(taken, err) : NULL;
+    if (!grouped)
+        return false;
+    for (size_t i = 0; i < grouped->count; i++) {
+        if (!is_wanted(taken, &grouped->items[i], text_argument(call, "thread")))
+            continue;
+        if ((json_int_t)json_array_size(groups) == limit) {
+            put(call, "truncated", json_true());
+            break;
+        }
+        json_array_append_new(groups, group_json(taken, &grouped->items[i]));
+    }
+    if (taken->target.kind == PRB_TARGET_PROCESS)
+        (void)prb_gil_holder(taken->target.pid, holder, sizeof holder, NULL);
+    put(call, "gil", *holder ? prb_json_text(holder) : json_null());
+    return true;
+}
+
+static const struct prb_mcp_tool tool_stacks = {
+    .name = "stacks",
+    .title = "Stacks of all threads",
+    .description = "Where each thread is now: groups of threads with the same stack, the largest "
+                   "first, frames "
+                   "innermost first, and who holds the GIL. Nothing is stopped but, with native, "
+                   "single threads for "
+                   "0.1 ms.",
+    .input =
+        "{\"type\":\"object\",\"properties\":{" TARGET
+        ",\"native\":{\"type\":\"boolean\",\"description\":\"C and C++ frames, too\"},"
+        "\"thread\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"only this one: its "
+        "number or name\"},\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,"
+        "\"description\":\"groups; 20 if not given\"}},\"required\":[\"target\"],"
+        "\"additionalProperties\":false}",
+    .output = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\",\"items\":{"
+              "\"type\":\"object\"}},\"gil\":{\"type\":[\"string\",\"null\"]},\"truncated\":{"
+              "\"type\":\"boolean\"}},\"required\":[\"groups\",\"gil\"]}",
+    .call = stacks,
+};
+
+/* ---- query, schema ---- */
+
+struct rows {
+    struct prb_mcp_call *call;
+    json_t *columns, *rows;
+    json_int_t most;
+};
+
+static json_t *cell(const struct prb_value *value)
+{
+    if (value->type == PRB_INTEGER)
+        return json_integer(value->integer);
+    if (value->type == PRB_REAL)
+        return json_real(value->real) ?: json_null();
+    return value->type == PRB_TEXT ? prb_json_text(value->text) : json_null();
+}
+
+static bool take_row(void *context, size_t columns, const char *const *names,
+                     const struct prb_value *row)
+{
+    struct rows *rows = context;
+    if (!row) {
+        json_array_clear(rows->columns);
+        json_array_clear(rows->rows);
+        for (size_t i = 0; i < columns; i++)
+            json_array_append_new(rows->columns, prb_json_text(names[i]));
+        return true;
+    }
+    if ((json_int_t)json_array_size(rows->rows) == rows->most) {
+        put(rows->call, "truncated", json_true());
+        return false;
+    }
+    json_t *line = json_array();
+    for (size_t i = 0; i < columns; i++)
+        json_array_append_new(line, cell(&row[i]));
+    json_array_append_new(rows->rows, line);
+    return true;
+}
+
+static bool run_sql(struct prb_mcp_call *call, struct prb_db *db, const char *sql, json_int_t most,
+                    struct prb_error *err)
+{
+    struct rows rows = {call, json_array(), json_array(), most};
+    put(call, "columns", rows.columns);
+    put(call, "rows", rows.rows);
+    put(call, "truncated", json_false());
+    prb_db_watch(db, call->mcp->goes_on, call->mcp->context);
+    bool ok = prb_db_query(db, sql, take_row, &rows, err);
+    prb_db_watch(db, NULL, NULL);
+    put(call, "warning", prb_json_text(prb_db_warning(db)));
+    return ok;
+}
+
+static bool query(struct prb_mcp_call *call, struct prb_error *err)
+{
+    PRB_AUTO(prb_target) struct prb_target *target = open_target(call, err);
+    PRB_AUTO(prb_db) struct prb_db *db = target ? prb_db_open(target, err) : NULL;
+    return db && run_sql(call, db, text_argument(call, "sql"), number(call, "limit", 100), err);
+}
+
+#define ROWS_SCHEMA                                                                                \
+    "{\"type\":\"object\",\"properties\":{\"columns\":{\"type\":\"array\",\"items\":{\"type\":"    \
+    "\"string\"}},\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\"}},\"warning\":{"      \
+    "\"type\":[\"string\",\"null\"]},\"truncated\":{\"type\":\"boolean\"}},\"required\":["         \
+    "\"columns\",\"rows\"]}"
+
+static const struct prb_mcp_tool tool_query = {
+    .name = "query",
+    .title = "Ask in SQL",
+    .description =
+        "Runs SQL (SQLite's, read-only) over the tables of a process, core or dump: stacks, "
+        "locals, "
+        "objects, tensors, memory, steps. `schema` has the tables. One statement sees one moment.",
+    .input =
+        "{\"type\":\"object\",\"properties\":{" TARGET
+        ",\"sql\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":20000},\"limit\":{\"type\":"
+        "\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":\"rows; 100 if not given\"}},"
+        "\"required\":[\"target\",\"sql\"],\"additionalProperties\":false}",
+    .output = ROWS_SCHEMA,
+    .call = query,
+};
+
+static bool schema(struct prb_mcp_call *call, struct prb_error *err)
+{
+    const char *table = text_argument(call, "table");
+    char sql[200] = "SELECT table_schema || '.' || table_name AS \"table\", doc FROM "
+                    "information_schema.tables";
+    if (table &&
+        table[strspn(table, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")])
+        return prb_fail(err, PRB_USAGE, "\"%.60s\" is not the name of a table", table);
+    if (table)
+        snprintf(sql, sizeof sql, "DESCRIBE %.100s", table);
+    PRB_AUTO(prb_db) struct prb_db *db = prb_db_open(NULL, err);
+    return db && run_sql(call, db, sql, 1000, err);
+}
+
+static const struct prb_mcp_tool tool_schema = {
+    .name = "schema",
+    .title = "Tables and columns",
+    .description =
+        "The SQL tables with a sentence each; with `table` its columns: type, unit, meaning.",
+    .input =
+        "{\"type\":\"object\",\"properties\":{\"table\":{\"type\":\"string\",\"maxLength\":100,"
+        "\"description\":\"such as python.backtrace\"}},\"additionalProperties\":false}",
+    .output = ROWS_SCHEMA,
+    .call = schema,
+};
+
+/* ---- profile ---- */
+
+struct profile {
+    struct prb_mcp_call *call;
+    struct prb_buf text, said;
+};
+
+static bool take_piece(void *context, bool error, const char *bytes, size_t count)
+{
+    struct profile *profile = context;
+    struct prb_buf *out = error ? &profile->said : &profile->text;
+    if (out->len + count > (16u << 20))
+        return error;
+    prb_buf_add(out, bytes, count);
+    return prb_buf_ok(out);
+}
+
+static bool goes_on(void *context)
+{
+    const struct prb_mcp *mcp = ((struct profile *)context)->call->mcp;
+    return !mcp->goes_on || mcp->goes_on(mcp->context);
+}
+
+static void add_to(json_t *table, const char *name, const char *key, json_int_t count)
+{
+    json_t *row = json_object_get(table, name);
+    if (!row)
+        json_object_set_new(table, name, row = json_pack("{s:i,s:i}", "own", 0, "total", 0));
+    json_object_set_new(row, key,
+                        json_integer(json_integer_value(json_object_get(row, key)) + count));
+}
+
+/* "outer;inner COUNT" */
+static json_int_t take_line(char *line, json_t *functions, json_t *paths)
+{
+    char *space = strrchr(line, ' '), *save = NULL, *last = NULL;
+    json_int_t count = space ? strtoll(space + 1, NULL, 10) : 0;
+    if (!space || count <= 0)
+        return 0;
+    *space = '\0';
+    json_array_append_new(paths,
+                          json_pack("{s:o,s:I}", "path", prb_json_text(line), "samples", count));
+    json_t *seen = json_object();
+    for (char *at = strtok_r(line, ";", &save); at; at = strtok_r(NULL, ";", &save)) {
+        json_t *safe = prb_json_text(at);
+        const char *name = json_string_value(safe);
+        if (name && !json_object_get(seen, name))
+            add_to(functions, name, "total", count);
+        if (name)
+            json_object_set_new(seen, name, json_true());
+        json_decref(safe);
+        last = at;
+    }
+    json_t *safe = last ? prb_json_text(last) : NULL;
+    if (safe && json_string_value(safe))
+        add_to(functions, json_string_value(safe), "own", count);
+    json_decref(safe);
+    json_decref(seen);
+    return count;
+}
+
+/* Take the row with the greatest number out of an array, or NULL. */
+static json_t *take_greatest(json_t *rows, const char *key)
+{
+    size_t best = json_array_size(rows);
+    json_int_t most = -1;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_int_t value = json_integer_value(json_object_get(json_array_get(rows, i), key));
+        if (value > most) {
+            most = value;
+            best = i;
+        }
+    }
+    json_t *row = json_incref(json_array_get(rows, best));
+    if (row)
+        json_array_remove(rows, best);
+    return row;
+}
+
+static void tell_hottest(struct prb_mcp_call *call, json_t *functions, json_t *paths,
+                         json_int_t all)
+{
+    json_t *rows = json_array(), *hottest = json_array(), *best = json_array(), *value, *row;
+    const char *name;
+    json_object_foreach(functions, name, value)
+    {
+        json_object_set_new(value, "function", json_string(name));
+        json_array_append(rows, value);
+    }
+    while (json_array_size(hottest) < HOTTEST && (row = take_greatest(rows, "own")))
+        json_array_append_new(hottest, row);
+    while (json_array_size(best) < PATHS && (row = take_greatest(paths, "samples")))
+        json_array_append_new(best, row);
+    json_decref(rows);
+    put(call, "samples", json_integer(all));
+    put(call, "hottest", hottest);
+    put(call, "paths", best);
+}
+
+static bool profile(struct prb_mcp_call *call, struct prb_error *err)
+{
+    char spec[4096], seconds[16];
+    struct profile run = {.call = call};
+    int status;
+    if (!prb_mcp_target(call, spec, sizeof spec, err))
+        return false;
+    snprintf(seconds, sizeof seconds, "%d", (int)number(call, "seconds", 5));
+    bool native = json_is_true(json_object_get(call->arguments, "native"));
+    bool idle = json_is_true(json_object_get(call->arguments, "idle"));
+    const char *words[12] = {"-t", spec, "profile", "-d", seconds, "-f", "collapsed", "-o", "-"};
+    size_t count = 9;
+    if (native)
+        words[count++] = "--native";
+    if (idle)
+        words[count++] = "--idle";
+    const struct prb_command_run command = {call->mcp->program, words, goes_on, take_piece, &run};
+    bool ok = prb_command_run(&command, &status, err);
+    if (ok && status != 0)
+        ok = prb_fail(err, status < 0 ? PRB_TIMEOUT : PRB_IO, "%.300s",
+                      run.said.data ? run.said.data : "the profile was ended");
+    json_t *functions = json_object(), *paths = json_array();
+    char *save = NULL;
+    json_int_t all = 0;
+    for (char *line = ok && run.text.data ? strtok_r(run.text.data, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
+        all += take_line(line, functions, paths);
+    tell_hottest(call, functions, paths, all);
+    json_decref(functions);
+    json_decref(paths);
+    prb_buf_deinit(&run.text);
+    prb_buf_deinit(&run.said);
+    return ok;
+}
+
+static const struct prb_mcp_tool tool_profile = {
+    .name = "profile",
+    .title = "Where the time goes",
+    .description = "Samples the process from outside for some seconds: the functions with the most "
+                   "time of their "
+                   "own, and the ten heaviest paths. With idle, waiting counts, too.",
+    .input =
+        "{\"type\":\"object\",\"properties\":{" TARGET
+        ",\"seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":30,\"description\":\"5 if "
+        "not given\"},\"native\":{\"type\":\"boolean\"},\"idle\":{\"type\":\"boolean\"}},"
+        "\"required\":[\"target\"],\"additionalProperties\":false}",
+    .output =
+        "{\"type\":\"object\",\"properties\":{\"samples\":{\"type\":\"integer\"},\"hottest\":{"
+        "\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"paths\":{\"type\":\"array\","
+        "\"items\":{\"type\":\"object\"}}},\"required\":[\"samples\",\"hottest\",\"paths\"]}",
+    .call = profile,
+};
+
+const struct prb_mcp_tool *const prb_mcp_tools[] = {
+    &tool_processes, &tool_diagnose, &tool_stacks,  &tool_query,
+    &tool_schema,    &tool_profile,  &prb_mcp_eval, NULL,
+};

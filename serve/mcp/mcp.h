@@ -1,0 +1,67 @@
+/*
+ * Tools for agents, by the Model Context Protocol: a pure function of a message.  Nothing is kept
+ * between two, so the newest protocol (2026-07-28: each request says its version) and the older ones
+ * (which say `initialize` first) are answered alike, on standard input and over HTTP.
+ *
+ * To add a tool: a `const struct prb_mcp_tool` in look.c or a file of its own, its name in tools.c, a
+ * case in tests/serve/test_mcp.py.
+ */
+#ifndef PRB_SERVE_MCP_MCP_H
+#define PRB_SERVE_MCP_MCP_H
+
+#include <jansson.h>
+
+#include "serve/serve.h"
+
+#define PRB_MCP_NEWEST "2026-07-28"
+#define PRB_MCP_RESULT_MAX 20000 /* characters of a result, as text and as structure each */
+
+/* Who asks, and what he may. */
+struct prb_mcp {
+    const struct prb_serve *serve; /* with what it has seen; NULL on standard input */
+    const char *const *files;      /* dumps that are targets too, "file:NAME"; ends with NULL */
+    const char *program;           /* of the command line */
+    bool eval, unasked;            /* run code; without asking the user each time */
+    bool (*goes_on)(void *context);
+    void *context;
+    const char *settled; /* the version that `initialize` asked for on this connection, or "" */
+    /* Of HTTP: what stood in its headers, "" when absent; NULL: no such headers. */
+    const char *version, *method, *name;
+};
+
+/* The answer to a message, a new reference; NULL: it needs none (a notification).  *status: of
+ * HTTP. */
+json_t *prb_mcp_answer(const struct prb_mcp *mcp, const char *text, size_t len, int *status);
+/* Serve standard input to its end.  The exit status. */
+int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files);
+
+/* ---- tools ---- */
+
+struct prb_mcp_call {
+    const struct prb_mcp *mcp;
+    const json_t *arguments; /* an object that fits the tool's schema */
+    json_t *result;          /* an object, made before */
+};
+struct prb_mcp_tool {
+    const char *name, *title, *description;
+    const char *input, *output; /* JSON schemas */
+    bool acts;                  /* needs eval; the others only read */
+    bool (*call)(struct prb_mcp_call *call, struct prb_error *err);
+};
+extern const struct prb_mcp_tool *const prb_mcp_tools[]; /* ends with NULL */
+extern const struct prb_mcp_tool prb_mcp_eval;
+
+/* The tools/list entry. */
+json_t *prb_mcp_tool_json(const struct prb_mcp_tool *tool);
+/* Its arguments fit its schema: keys, types, bounds.  USAGE. */
+bool prb_mcp_check(const struct prb_mcp_tool *tool, const json_t *arguments, struct prb_error *err);
+/* Make a result at most PRB_MCP_RESULT_MAX characters: rows go first, then long texts are cut. */
+void prb_mcp_fit(json_t *result);
+/* The same as text for people; the caller frees it. */
+char *prb_mcp_text(const json_t *result, const char *about);
+
+/* The text that process or file is meant by; the spec is what prb_target_open takes. */
+bool prb_mcp_target(const struct prb_mcp_call *call, char *spec, size_t size,
+                    struct prb_error *err);
+
+#endif
