@@ -10,12 +10,13 @@
 #include "sql/db.h"
 #include "sql/token.h"
 
-#define FINDINGS_MAX 200  /* of one diagnosis */
-#define TABLES_MAX 64     /* of one diagnosis */
-#define ROWS_MAX 200      /* that one table shows */
-#define NOTES_MAX 64      /* of one diagnosis */
-#define TEXT_MAX 1000u    /* bytes of a finding's texts */
-#define CELL_MAX 2000u    /* bytes of a cell that is shown */
+#define FINDINGS_MAX 200 /* of one diagnosis */
+#define TABLES_MAX 64    /* of one diagnosis */
+#define ROWS_MAX 200     /* that one table shows */
+#define NOTES_MAX 64     /* of one diagnosis */
+#define TEXT_MAX 1000u   /* bytes of a finding's texts */
+#define CELL_MAX 2000u   /* bytes of a cell that is shown */
+#define SEEN_S 10.0 /* a thread that has stood so long shows that somebody has looked that long */
 #define SLICE_NS 50000000 /* of waiting, between two questions whether to go on */
 
 static const char *const severities[] = {"info", "low", "medium", "high"};
@@ -344,7 +345,7 @@ static bool take_thread(void *context, size_t columns, const char *const *names,
     double since = run->options->since(run->options->context, (pid_t)row->integer);
     if (since < 0)
         return true;
-    run->one.seen = true;
+    run->one.seen = run->one.seen || since >= SEEN_S;
     return prb_kept_add_since(run->one.kept, row->integer, since);
 }
 

@@ -5,7 +5,7 @@
  *     ```sql table TITLE        rows that are shown
  *     ```sql keep NAME          rows kept as table kept.NAME for the blocks after it
  *     ```sql keep NAME 20x0.5   20 looks, one each 0.5 s; the column `look` counts them from 0
- *     ```sql keep NAME 20x0.5 seen 3x0.5    fewer when the host knows since when threads stand
+ *     ```sql keep NAME 20x0.5 seen 3x0.5    fewer when the host has looked for 10 s
  *     ```wait 10                seconds
  *
  * Other blocks are prose.  A file may be anybody's: all of it is bounded here, and its SQL can only

@@ -57,6 +57,13 @@ def init(listen: "Optional[str]" = None, **settings: "Any") -> None:
         warnings.warn("probing.init: " + text, stacklevel=2)
 
 
+def load_ipython_extension(ipython: "Any") -> None:
+    """`%load_ext probing` in a notebook: `%%probing PID` runs a cell in that process, `%probing_query PID SQL` asks its tables."""
+    from probing import _notebook
+
+    _notebook.load(ipython)
+
+
 def is_active() -> bool:
     """Whether a probe runs in this process, however it got here."""
     from probing import _native
