@@ -138,17 +138,19 @@ export function inverted(source) {
 export function functions(flame) {
     const rows = new Map();
     const { count, self, total, parent } = flame;
+    const keys = [""];
     for (let i = 1; i < count; i++) {
+        const key = flame.functionOf(i);
+        keys.push(key);
         if (!total[i])
             continue;
-        const key = flame.functionOf(i);
         const frame = flame.frames[flame.frame[i]];
         const row = rows.get(key) ?? { key, name: frame?.name ?? "?", place: frame?.file ?? "", own: 0, total: 0 };
         rows.set(key, row);
         row.own += self[i];
         let outermost = true;
         for (let at = parent[i]; at > 0 && outermost; at = parent[at])
-            outermost = flame.frame[at] !== flame.frame[i];
+            outermost = keys[at] !== key;
         if (outermost)
             row.total += total[i];
     }

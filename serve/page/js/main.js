@@ -67,6 +67,7 @@ function Coverage({ target }) {
 function Header({ target, place }) {
     const each = net.looks ? net.millis / net.looks : 0;
     return (h("header", null,
+        h("a", { class: "skip", href: location.hash || "#/overview", onClick: (event) => (event.preventDefault(), document.querySelector("main")?.focus()) }, "Skip to the screen"),
         h("a", { class: "brand", href: "#/overview" }, "probing"),
         state.loaded && h(Picker, { target: target, place: place }),
         target && h(Chip, { target: target }),
@@ -135,7 +136,6 @@ function Page() {
     });
     const shut = state.refused?.status === 401 || !net.token;
     return (h("div", { class: "page" + (net.lostAt ? " lost" : "") },
-        h("a", { class: "skip", href: location.hash || "#/overview", onClick: (event) => (event.preventDefault(), document.querySelector("main")?.focus()) }, "Skip to the screen"),
         h(Header, { target: shut ? "" : target, place: place }),
         h(Rail, { place: place }),
         h("main", { tabIndex: -1, class: place.screen },

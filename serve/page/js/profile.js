@@ -1,5 +1,5 @@
 import { h, Fragment } from "./preact.js";
-import { useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { useMemo, useState } from "./hooks.js";
 import { ask, askJson, at, has } from "./net.js";
 import { set } from "./place.js";
 import { count, duration, number, percent, plain } from "./format.js";
@@ -134,9 +134,8 @@ export function ProfileScreen({ target, place }) {
     const [invert, setInvert] = useState(false);
     const [sorted, setSorted] = useState(false);
     const [only, setOnly] = useState(-1);
-    const graph = useRef(null);
     const { flame, samples } = sampling;
-    useEffect(() => {
+    useMemo(() => {
         flame.show(only);
         flame.unsort();
         if (sorted || sampling.paused)
@@ -176,8 +175,7 @@ export function ProfileScreen({ target, place }) {
         h("p", { class: "quiet", role: "status" },
             samples ? `${count(samples, "sample")} in ${duration(sampling.seconds)}, ${number(flame.count - 1)} nodes` : "sampling …",
             sampling.paused && ", paused"),
-        h("div", { ref: graph },
-            h(FlameView, { flame: shown, changes: samples, q: q, tint: null, unit: "samples" })),
+        h(FlameView, { flame: shown, changes: samples, q: q, tint: null, unit: "samples" }),
         h(Compare, { id: sampling.id }),
         samples > 0 && h(Functions, { flame: flame, samples: samples, q: q.toLowerCase() })));
 }

@@ -53,7 +53,7 @@ function GroupBox({ shown, group, open }) {
             group.threads.length === 1 ? (h(ThreadWords, { target: id, stacks: stacks, thread: first })) : (h(Fragment, null,
                 h("b", null, count(group.threads.length, "thread")),
                 " ",
-                h("span", { class: "quiet" },
+                h("span", { class: "quiet names" },
                     plain(group.threads
                         .slice(0, 4)
                         .map((one) => one.name ?? one.id)

@@ -19,7 +19,18 @@ export function tell() {
 export function watched(id) {
     return state.processes.find((one) => one.process.id === id || String(one.process.pid) === id);
 }
-export const isStuck = (one) => one.main.length > 0 && one.since >= STUCK;
+export function reason(one) {
+    const inner = one.main.slice(0, 5).map((frame) => frame.file ?? "");
+    if (inner.slice(0, 2).some((file) => file.endsWith("selectors.py")))
+        return "waits for events";
+    if (inner.some((file) => /(^|\/)(subprocess|multiprocessing\/popen_\w+)\.py$|distributed\/elastic\//.test(file)))
+        return "waits for its children";
+    if (one.main.some((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? ""))))
+        return "waits for work";
+    return "";
+}
+export const stands = (one) => one.main.length > 0 && one.since >= STUCK;
+export const isStuck = (one) => stands(one) && !reason(one);
 export function likeliest() {
     const stuck = [...state.processes].sort((a, b) => Number(isStuck(b)) - Number(isStuck(a)) || b.since - a.since)[0];
     return stuck?.process.id ?? "";
@@ -103,7 +114,7 @@ async function runSkill(one) {
 }
 const silent = new Map();
 async function lookAtAll() {
-    const waiting = state.processes.filter((one) => (silent.get(one.process.id) ?? 0) < performance.now());
+    const waiting = state.processes.filter((one) => !one.process.id.endsWith(".0") && (silent.get(one.process.id) ?? 0) < performance.now());
     const worker = async () => {
         for (let one = waiting.shift(); one; one = waiting.shift()) {
             await look(one);

@@ -170,15 +170,17 @@ export interface Row {
 export function functions(flame: Flame): Row[] {
   const rows = new Map<string, Row>();
   const { count, self, total, parent } = flame;
+  const keys: string[] = [""];
   for (let i = 1; i < count; i++) {
-    if (!total[i]) continue;
     const key = flame.functionOf(i);
+    keys.push(key);
+    if (!total[i]) continue;
     const frame = flame.frames[flame.frame[i]!];
     const row = rows.get(key) ?? { key, name: frame?.name ?? "?", place: frame?.file ?? "", own: 0, total: 0 };
     rows.set(key, row);
     row.own += self[i]!;
     let outermost = true;
-    for (let at = parent[i]!; at > 0 && outermost; at = parent[at]!) outermost = flame.frame[at] !== flame.frame[i];
+    for (let at = parent[i]!; at > 0 && outermost; at = parent[at]!) outermost = keys[at] !== key;
     if (outermost) row.total += total[i]!;
   }
   return [...rows.values()].sort((a, b) => b.own - a.own || b.total - a.total);

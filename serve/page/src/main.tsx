@@ -99,6 +99,9 @@ function Header({ target, place }: { target: string; place: Place }) {
   const each = net.looks ? net.millis / net.looks : 0;
   return (
     <header>
+      <a class="skip" href={location.hash || "#/overview"} onClick={(event: Event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+        Skip to the screen
+      </a>
       <a class="brand" href="#/overview">
         probing
       </a>
@@ -181,9 +184,6 @@ function Page() {
   const shut = state.refused?.status === 401 || !net.token;
   return (
     <div class={"page" + (net.lostAt ? " lost" : "")}>
-      <a class="skip" href={location.hash || "#/overview"} onClick={(event: Event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
-        Skip to the screen
-      </a>
       <Header target={shut ? "" : target} place={place} />
       <Rail place={place} />
       <main tabIndex={-1} class={place.screen}>

@@ -3,7 +3,7 @@ import { h, Fragment } from "./preact.js";
 import { bytes, count, duration, percent, plain } from "./format.js";
 import { link } from "./place.js";
 import { frameName, framePlace, sameStack, type Process } from "./looks.js";
-import { isStuck, state, STUCK, type Finding, type Watched } from "./watch.js";
+import { isStuck, reason, stands, state, STUCK, type Finding, type Watched } from "./watch.js";
 import { FrameLine, Table, Trouble, type Column } from "./parts.js";
 import { useCrashes, crashFindings } from "./crash_list.js";
 
@@ -34,9 +34,10 @@ const chain = (one: Watched): string =>
 function standing(one: Watched): Finding {
   const frame = one.main[0]!;
   const busy = (one.share ?? 0) > 0.5;
+  const why = reason(one);
   return {
-    severity: busy ? "medium" : "high",
-    finding: `${who(one.process)}: main thread unchanged for ${duration(one.since)} in ${plain(frameName(frame), 60)}${busy ? ", using the CPU" : ""}`,
+    severity: why ? "info" : busy ? "medium" : "high",
+    finding: `${who(one.process)}: main thread ${why || "unchanged"} for ${duration(one.since)} in ${plain(frameName(frame), 60)}${busy ? ", using the CPU" : ""}`,
     where: plain(framePlace(frame), 120),
     next: chain(one),
     link: link({ target: one.process.id, screen: "stacks" }),
@@ -63,7 +64,7 @@ function findings(crashes: Finding[]): Finding[] {
       finding: `${who(one.process)}: ${plain(finding.finding)}`,
       link: link({ target: one.process.id, screen: "stacks" }),
     })),
-    ...(isStuck(one) ? [standing(one)] : []),
+    ...(stands(one) ? [standing(one)] : []),
     ...(leaks(one) ? [growing(one)] : []),
   ]);
   return [...all, ...crashes].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -89,7 +90,8 @@ function verdict(all: Finding[]): string {
   const total = count(state.processes.length, "process", "processes");
   if (!state.processes.length) return "No Python process is running";
   if (stuck.length) return `${stuck.length} of ${total} ${stuck.length === 1 ? "stands" : "stand"} still`;
-  if (all.length) return `${total}: ${count(all.length, "finding")}`;
+  const serious = all.filter((one) => one.severity !== "info").length;
+  if (serious) return `${total}: ${count(serious, "finding")}`;
   const seen = state.processes.filter((one) => one.main.length).length;
   return seen ? `${total}: nothing stands still` : `${total}: looking`;
 }

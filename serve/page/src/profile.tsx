@@ -1,6 +1,6 @@
 // Profile: a flame graph that grows while you look; by thread; callers and callees; files in all formats; two compared.
 import { h, Fragment } from "./preact.js";
-import { useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { useMemo, useState } from "./hooks.js";
 import { ask, askJson, at, has } from "./net.js";
 import { set } from "./place.js";
 import { count, duration, number, percent, plain } from "./format.js";
@@ -197,9 +197,8 @@ export function ProfileScreen({ target, place }: ScreenProps) {
   const [invert, setInvert] = useState(false);
   const [sorted, setSorted] = useState(false);
   const [only, setOnly] = useState(-1);
-  const graph = useRef<HTMLDivElement | null>(null);
   const { flame, samples } = sampling;
-  useEffect(() => {
+  useMemo(() => {
     flame.show(only);
     flame.unsort();
     if (sorted || sampling.paused) flame.sort();
@@ -244,9 +243,7 @@ export function ProfileScreen({ target, place }: ScreenProps) {
         {samples ? `${count(samples, "sample")} in ${duration(sampling.seconds)}, ${number(flame.count - 1)} nodes` : "sampling …"}
         {sampling.paused && ", paused"}
       </p>
-      <div ref={graph}>
-        <FlameView flame={shown} changes={samples} q={q} tint={null} unit="samples" />
-      </div>
+      <FlameView flame={shown} changes={samples} q={q} tint={null} unit="samples" />
       <Compare id={sampling.id} />
       {samples > 0 && <Functions flame={flame} samples={samples} q={q.toLowerCase()} />}
     </>

@@ -56,8 +56,8 @@ export function addCollapsed(flame: Flame, known: Map<string, number>, text: str
       const key = `${node};${name}`;
       let next = known.get(key);
       if (next === undefined) {
-        const [, func = name, place = ""] = /^(.*) \(([^()]*)\)$/.exec(name) ?? [];
-        next = flame.addNode(node, flame.frames.push({ name: func, file: place, line: null, kind: place.includes(".py") ? "python" : "native" }) - 1);
+        const [, func = name, file = "", line = ""] = /^(.*) \(([^()]*?)(?::(\d+))?\)$/.exec(name) ?? [];
+        next = flame.addNode(node, flame.frames.push({ name: func, file, line: Number(line) || null, kind: line ? "python" : "native" }) - 1);
         known.set(key, next);
       }
       node = next;

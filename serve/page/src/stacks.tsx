@@ -89,7 +89,7 @@ function GroupBox({ shown, group, open }: { shown: Shown; group: Group; open: bo
         ) : (
           <>
             <b>{count(group.threads.length, "thread")}</b>{" "}
-            <span class="quiet">
+            <span class="quiet names">
               {plain(
                 group.threads
                   .slice(0, 4)

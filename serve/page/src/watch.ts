@@ -52,7 +52,17 @@ export function watched(id: string): Watched | undefined {
   return state.processes.find((one) => one.process.id === id || String(one.process.pid) === id);
 }
 
-export const isStuck = (one: Watched): boolean => one.main.length > 0 && one.since >= STUCK;
+/** Why a main thread may well stand where it stands, by what its innermost frames are; "": no such reason. */
+export function reason(one: Watched): string {
+  const inner = one.main.slice(0, 5).map((frame) => frame.file ?? "");
+  if (inner.slice(0, 2).some((file) => file.endsWith("selectors.py"))) return "waits for events";
+  if (inner.some((file) => /(^|\/)(subprocess|multiprocessing\/popen_\w+)\.py$|distributed\/elastic\//.test(file))) return "waits for its children";
+  if (one.main.some((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? "")))) return "waits for work";
+  return "";
+}
+
+export const stands = (one: Watched): boolean => one.main.length > 0 && one.since >= STUCK;
+export const isStuck = (one: Watched): boolean => stands(one) && !reason(one);
 
 /** The target that a screen shows when nobody chose: the one that stands longest, else the first. */
 export function likeliest(): string {
@@ -140,7 +150,7 @@ async function runSkill(one: Watched): Promise<void> {
 const silent = new Map<string, number>();
 
 async function lookAtAll(): Promise<void> {
-  const waiting = state.processes.filter((one) => (silent.get(one.process.id) ?? 0) < performance.now());
+  const waiting = state.processes.filter((one) => !one.process.id.endsWith(".0") && (silent.get(one.process.id) ?? 0) < performance.now());
   const worker = async (): Promise<void> => {
     for (let one = waiting.shift(); one; one = waiting.shift()) {
       await look(one);

@@ -1,0 +1,101 @@
+"""One job that is slow, one that leaks, one that goes NaN, one with tasks: each is seen on the screen for it."""
+
+import pytest
+
+from support.torch_python import torch_python
+
+
+def test_flame_graph_grows(job, serve, tab):
+    healthy = job("healthy")
+    one = tab(serve(), watched=(healthy.pid,))
+    one.open(healthy.pid, "profile")
+    one.until("samples in")
+    first = int(one.text("[role=status]").split()[0].replace(",", ""))
+    one.page.wait_for_function("first => parseInt(document.querySelector('[role=status]').innerText.replace(',', '')) > first", arg=first)
+    rows = one.page.eval_on_selector_all("[aria-label=Functions] tbody tr", "all => all.map(one => one.innerText.split(/\\t|\\n/).filter(Boolean))")
+    assert any("genexpr" in row[2] or "compute" in row[2] for row in rows[:3]), rows[:4]
+    own, total = (float(rows[0][i].split()[0]) for i in (0, 1))
+    assert own <= total + 0.11
+    one.page.focus("canvas.flame")
+    one.page.keyboard.press("ArrowDown")
+    one.page.keyboard.press("ArrowDown")
+    one.page.wait_for_function("document.querySelector('.told').innerText.includes('100 %') || document.querySelector('.told').innerText.includes('samples')")
+    one.page.fill("main input[type=search]", "compute")
+    one.page.click("button:text('Pause')")
+    one.until("paused")
+
+
+def test_leak(job, serve, tab):
+    """Memory grows on the curve, and the type that grew stands first."""
+    leaks = job("leaks")
+    one = tab(serve(), watched=(leaks.pid,))
+    one.open(leaks.pid, "memory")
+    one.page.wait_for_selector("canvas")
+    one.page.click("button:text('Compare from here on')")
+    one.page.wait_for_timeout(3000)
+    one.page.click("button:text('Look again')")
+    one.page.wait_for_function("document.querySelector('[aria-label=\"Objects by type\"] th:nth-child(5)') !== null")
+    one.page.wait_for_function("document.querySelector('[aria-label=\"Objects by type\"] tbody').innerText.includes('+')")
+    first = one.page.eval_on_selector_all("[aria-label='Objects by type'] tbody tr", "all => all.slice(0, 3).map(one => one.innerText)")
+    assert any("Sample" in row or "dict" in row for row in first), first
+
+
+@pytest.mark.parametrize("screen, text", [("tensors?statistics=1", "with NaN or Inf; the first is 0.weight"),
+                                          ("training", "This job logs nothing yet")])
+def test_nan(job, serve, tab, screen, text):
+    if not torch_python():
+        pytest.skip("needs a Python with torch")
+    nan = job("nan", "3", python=torch_python())
+    one = tab(serve(), watched=(nan.pid,))
+    one.open(nan.pid, screen)
+    one.until(text)
+
+
+def test_tasks(job, serve, tab):
+    """Tasks stand below the one that waits for them; a loop that waits for events is no alarm."""
+    tasks = job("tasks")
+    one = tab(serve(), watched=(tasks.pid,))
+    one.open(tasks.pid, "tasks")
+    one.until("fetch")
+    assert one.page.eval_on_selector_all(".tree > li > ul > li", "all => all.length") == 3
+    one.page.goto(one.page.url.split("#")[0] + "#/overview")
+    one.page.wait_for_selector(".findings .info a:text('process {}: main thread waits for events')".format(tasks.pid), timeout=40000)
+
+
+def test_two_moments(job, serve, tab):
+    """What appeared and what vanished between A and B."""
+    healthy = job("healthy")
+    one = tab(serve(), watched=(healthy.pid,))
+    one.open(healthy.pid, "stacks")
+    one.until("train")
+    one.page.click("button:text('Mark A')")
+    one.page.click("button:text('Compare with A')")
+    one.until("Between A and B no stack has changed")
+    for _ in range(60):
+        one.page.click("button:text('Back to now')")
+        one.page.click("button:text('Mark A')")
+        one.page.wait_for_timeout(1200)
+        one.page.click("button:text('Compare with A')")
+        if "appeared" in one.text() and "vanished" in one.text():
+            return
+    raise AssertionError("nothing ever moved")
+
+
+def test_console(job, serve, tab):
+    hangs = job("hangs")
+    one = tab(serve("--allow", "eval"), watched=(hangs.pid,))
+    one.open(hangs.pid, "console")
+    one.page.wait_for_selector("textarea")
+    one.page.fill("textarea", "import threading; sorted(t.name for t in threading.enumerate() if 'worker' in t.name)")
+    one.page.press("textarea", "Enter")
+    one.until("['worker 0', 'worker 1']")
+    one.page.fill("textarea", "1/0")
+    one.page.press("textarea", "Enter")
+    one.until("ZeroDivisionError")
+
+
+def test_console_says_how(job, serve, tab):
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    one.open(hangs.pid, "console")
+    one.until("probing serve --allow eval")
