@@ -7,7 +7,7 @@ const numeric = (value) => (typeof value === "number" ? value : null);
 function crash(raw) {
     return {
         file: text(raw["file"] ?? raw["id"] ?? raw["name"]).replace(/^file:/, ""),
-        time: numeric(raw["time"] ?? raw["first"]),
+        time: numeric(raw["time"] ?? raw["written"]),
         title: text(raw["title"] ?? raw["what"]),
         where: text(raw["where"]),
         pid: numeric(raw["pid"]),

@@ -20,22 +20,31 @@ function Picture({ target, address }) {
     return source ? h("img", { src: source, alt: "the values of a slice, as colours", width: 384 }) : null;
 }
 function Histogram({ told }) {
-    const bins = told.counts.length;
-    const least = told.edges?.[0] ?? told.least ?? 0;
-    const width = ((told.edges?.at(-1) ?? told.most ?? 1) - least) / bins;
-    const names = told.counts.map((_, i) => number(least + width * (i + 0.5)));
-    return h(Chart, { label: "Histogram", bars: true, names: names, x: names.map((_, i) => i), lines: [{ label: "values", values: told.counts }], height: 160 });
+    const counts = told.histogram ?? [];
+    const least = told.low ?? 0;
+    const width = ((told.high ?? 1) - least) / counts.length;
+    const names = counts.map((_, i) => number(least + width * (i + 0.5)));
+    return h(Chart, { label: "Histogram", bars: true, names: names, x: names.map((_, i) => i), lines: [{ label: "values", values: counts }], height: 160 });
+}
+function simple(told) {
+    return Object.entries(told).flatMap(([key, value]) => {
+        if (typeof value === "number")
+            return [[key, number(value)]];
+        if (typeof value === "string" || typeof value === "boolean")
+            return [[key, plain(String(value), 600)]];
+        return Array.isArray(value) && key !== "histogram" ? [[key, `[${value.join(", ")}]`]] : [];
+    });
 }
 export function OneTensor({ target, address, name, close }) {
-    const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson(at(target, `tensor/${address}`), { signal }));
-    const simple = Object.entries(asked.value ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+    const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson(at(target, `tensor/${address}`, { statistics: "1", bins: "40" }), { signal }));
+    const told = [...simple(asked.value ?? {}), ...simple(asked.value?.statistics ?? {})];
     return (h("section", { class: "empty", "aria-label": "Tensor " + name },
         h("h2", null, plain(name, 80)),
         h(Trouble, { error: asked.error }),
-        h("dl", { class: "locals" }, simple.map(([key, value]) => (h("div", null,
+        h("dl", { class: "locals" }, told.map(([key, value]) => (h("div", null,
             h("dt", null, plain(key, 40)),
-            h("dd", null, typeof value === "number" ? number(value) : plain(String(value), 200)))))),
-        asked.value?.histogram && h(Histogram, { told: asked.value.histogram }),
+            h("dd", null, value))))),
+        asked.value?.statistics?.histogram?.length ? h(Histogram, { told: asked.value.statistics }) : null,
         has("/p/{}/tensor/{}/image") && h(Picture, { target: target, address: address }),
         h("p", null,
             h("button", { type: "button", onClick: close }, "Close"))));

@@ -25,7 +25,7 @@ const numeric = (value: unknown): number | null => (typeof value === "number" ? 
 function crash(raw: Raw): Crash {
   return {
     file: text(raw["file"] ?? raw["id"] ?? raw["name"]).replace(/^file:/, ""),
-    time: numeric(raw["time"] ?? raw["first"]),
+    time: numeric(raw["time"] ?? raw["written"]),
     title: text(raw["title"] ?? raw["what"]),
     where: text(raw["where"]),
     pid: numeric(raw["pid"]),

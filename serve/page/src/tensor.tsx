@@ -7,9 +7,16 @@ import { usePolled } from "./polled.js";
 import { Chart } from "./chart.js";
 import { Trouble } from "./parts.js";
 
-interface Told {
+interface Statistics {
+  low: number | null;
+  high: number | null;
+  histogram: number[] | null;
   [name: string]: unknown;
-  histogram?: { counts: number[]; edges?: number[]; least?: number; most?: number };
+}
+
+interface Told {
+  statistics?: Statistics;
+  [name: string]: unknown;
 }
 
 /** An <img> sends no token: the picture is fetched, and shown from memory. */
@@ -30,30 +37,39 @@ function Picture({ target, address }: { target: string; address: number }) {
   return source ? h("img", { src: source, alt: "the values of a slice, as colours", width: 384 }) : null;
 }
 
-function Histogram({ told }: { told: NonNullable<Told["histogram"]> }) {
-  const bins = told.counts.length;
-  const least = told.edges?.[0] ?? told.least ?? 0;
-  const width = ((told.edges?.at(-1) ?? told.most ?? 1) - least) / bins;
-  const names = told.counts.map((_, i) => number(least + width * (i + 0.5)));
-  return <Chart label="Histogram" bars names={names} x={names.map((_, i) => i)} lines={[{ label: "values", values: told.counts }]} height={160} />;
+function Histogram({ told }: { told: Statistics }) {
+  const counts = told.histogram ?? [];
+  const least = told.low ?? 0;
+  const width = ((told.high ?? 1) - least) / counts.length;
+  const names = counts.map((_, i) => number(least + width * (i + 0.5)));
+  return <Chart label="Histogram" bars names={names} x={names.map((_, i) => i)} lines={[{ label: "values", values: counts }]} height={160} />;
+}
+
+/** What is one word or a list of numbers. */
+function simple(told: Record<string, unknown>): [string, string][] {
+  return Object.entries(told).flatMap(([key, value]): [string, string][] => {
+    if (typeof value === "number") return [[key, number(value)]];
+    if (typeof value === "string" || typeof value === "boolean") return [[key, plain(String(value), 600)]];
+    return Array.isArray(value) && key !== "histogram" ? [[key, `[${value.join(", ")}]`]] : [];
+  });
 }
 
 export function OneTensor({ target, address, name, close }: { target: string; address: number; name: string; close: () => void }) {
-  const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson<Told>(at(target, `tensor/${address}`), { signal }));
-  const simple = Object.entries(asked.value ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+  const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson<Told>(at(target, `tensor/${address}`, { statistics: "1", bins: "40" }), { signal }));
+  const told = [...simple(asked.value ?? {}), ...simple(asked.value?.statistics ?? {})];
   return (
     <section class="empty" aria-label={"Tensor " + name}>
       <h2>{plain(name, 80)}</h2>
       <Trouble error={asked.error} />
       <dl class="locals">
-        {simple.map(([key, value]) => (
+        {told.map(([key, value]) => (
           <div>
             <dt>{plain(key, 40)}</dt>
-            <dd>{typeof value === "number" ? number(value) : plain(String(value), 200)}</dd>
+            <dd>{value}</dd>
           </div>
         ))}
       </dl>
-      {asked.value?.histogram && <Histogram told={asked.value.histogram} />}
+      {asked.value?.statistics?.histogram?.length ? <Histogram told={asked.value.statistics} /> : null}
       {has("/p/{}/tensor/{}/image") && <Picture target={target} address={address} />}
       <p>
         <button type="button" onClick={close}>
