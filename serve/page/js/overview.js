@@ -125,7 +125,7 @@ const columns = [
     {
         name: "since",
         right: true,
-        cell: ({ one }) => (one.main.length ? h("span", { class: isStuck(one) ? "bad" : "" }, one.since < 1 ? "moving" : duration(one.since)) : ""),
+        cell: ({ one }) => (one.main.length ? h("span", { class: isStuck(one) ? "bad" : "" }, one.since < 1 || (one.since >= STUCK && !stands(one)) ? "moving" : duration(one.since)) : ""),
     },
     { name: "CPU", right: true, cell: ({ one }) => (one.share === null ? "" : percent(one.share)) },
     { name: "Memory", right: true, cell: ({ one }) => bytes(one.process.rss) },

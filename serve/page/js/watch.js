@@ -1,4 +1,4 @@
-import { ask, askJson, at, has, net, Refused } from "./net.js";
+import { ask, askJson, at, has, net, query, Refused } from "./net.js";
 import { framesOf, mainThread, since } from "./looks.js";
 export const STUCK = 10;
 const KEPT = 3600;
@@ -29,7 +29,8 @@ export function reason(one) {
         return "waits for work";
     return "";
 }
-export const stands = (one) => one.main.length > 0 && one.since >= STUCK;
+const works = (one) => one.mainShare === null || (one.mainShare > 0.01 && one.mainShare < 0.5);
+export const stands = (one) => one.main.length > 0 && one.since >= STUCK && !works(one);
 export const isStuck = (one) => stands(one) && !reason(one);
 export function likeliest() {
     const stuck = [...state.processes].sort((a, b) => Number(isStuck(b)) - Number(isStuck(a)) || b.since - a.since)[0];
@@ -67,6 +68,7 @@ function renew(list) {
             stacks: before?.stacks ?? null,
             main: before?.main ?? [],
             since: before?.since ?? 0,
+            mainShare: before?.mainShare ?? null,
             trouble: before?.trouble ?? "",
             skills: before?.skills ?? [],
         };
@@ -89,6 +91,7 @@ export function note(target, stacks) {
 async function look(one) {
     try {
         note(one.process.id, await askJson(at(one.process.id, "stacks")));
+        await weigh(one);
     }
     catch (error) {
         if (!(error instanceof Refused))
@@ -97,6 +100,26 @@ async function look(one) {
         one.since = 0;
         one.trouble = error.message;
     }
+}
+const cpuSeen = new Map();
+async function weigh(one) {
+    const id = one.process.id;
+    const before = cpuSeen.get(id);
+    if (one.since < STUCK - 4) {
+        cpuSeen.delete(id);
+        one.mainShare = null;
+        return;
+    }
+    if (before && performance.now() - before.at < 3000)
+        return;
+    const sql = `SELECT cpu_user + cpu_system FROM system.threads WHERE os_thread_id = ${one.process.pid}`;
+    const cpu = (await query(id, sql)).rows[0]?.[0];
+    const at = performance.now();
+    if (typeof cpu !== "number")
+        return;
+    cpuSeen.set(id, { at, cpu });
+    if (before)
+        one.mainShare = (cpu - before.cpu) / ((at - before.at) / 1000);
 }
 async function runSkill(one) {
     const asked = skillsAsked.get(one.process.id) ?? 0;

@@ -163,7 +163,7 @@ const columns: Column<{ one: Watched; depth: number }>[] = [
   {
     name: "since",
     right: true,
-    cell: ({ one }) => (one.main.length ? <span class={isStuck(one) ? "bad" : ""}>{one.since < 1 ? "moving" : duration(one.since)}</span> : ""),
+    cell: ({ one }) => (one.main.length ? <span class={isStuck(one) ? "bad" : ""}>{one.since < 1 || (one.since >= STUCK && !stands(one)) ? "moving" : duration(one.since)}</span> : ""),
   },
   { name: "CPU", right: true, cell: ({ one }) => (one.share === null ? "" : percent(one.share)) },
   { name: "Memory", right: true, cell: ({ one }) => bytes(one.process.rss) },

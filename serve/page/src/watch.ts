@@ -1,5 +1,5 @@
 // What the whole page looks at: the processes, and where the main thread of each stands.  One account for all screens.
-import { ask, askJson, at, has, net, Refused, type ServerFacts } from "./net.js";
+import { ask, askJson, at, has, net, query, Refused, type ServerFacts } from "./net.js";
 import { framesOf, mainThread, since, type Frame, type Process, type Stacks } from "./looks.js";
 
 export interface Finding {
@@ -18,6 +18,7 @@ export interface Watched {
   stacks: Stacks | null;
   main: Frame[];
   since: number;
+  mainShare: number | null; // of one CPU, of the main thread, while it seems to stand; null: not known yet
   trouble: string; // why it cannot be looked at
   skills: Finding[];
 }
@@ -61,7 +62,13 @@ export function reason(one: Watched): string {
   return "";
 }
 
-export const stands = (one: Watched): boolean => one.main.length > 0 && one.since >= STUCK;
+/**
+ * A loop that mostly sleeps is met in the same place at each look, and yet goes on: the CPU time of its main thread tells.
+ * From 1 % of a CPU to half of one it works; above, it may well spin in one place.
+ */
+const works = (one: Watched): boolean => one.mainShare === null || (one.mainShare > 0.01 && one.mainShare < 0.5);
+
+export const stands = (one: Watched): boolean => one.main.length > 0 && one.since >= STUCK && !works(one);
 export const isStuck = (one: Watched): boolean => stands(one) && !reason(one);
 
 /** The target that a screen shows when nobody chose: the one that stands longest, else the first. */
@@ -102,6 +109,7 @@ function renew(list: Process[]): void {
       stacks: before?.stacks ?? null,
       main: before?.main ?? [],
       since: before?.since ?? 0,
+      mainShare: before?.mainShare ?? null,
       trouble: before?.trouble ?? "",
       skills: before?.skills ?? [],
     };
@@ -125,12 +133,33 @@ export function note(target: string, stacks: Stacks): void {
 async function look(one: Watched): Promise<void> {
   try {
     note(one.process.id, await askJson<Stacks>(at(one.process.id, "stacks")));
+    await weigh(one);
   } catch (error) {
     if (!(error instanceof Refused)) return;
     one.main = [];
     one.since = 0;
     one.trouble = error.message;
   }
+}
+
+const cpuSeen = new Map<string, { at: number; cpu: number }>();
+
+/** How much CPU the main thread of one that seems to stand uses, between two looks some seconds apart. */
+async function weigh(one: Watched): Promise<void> {
+  const id = one.process.id;
+  const before = cpuSeen.get(id);
+  if (one.since < STUCK - 4) {
+    cpuSeen.delete(id);
+    one.mainShare = null;
+    return;
+  }
+  if (before && performance.now() - before.at < 3000) return;
+  const sql = `SELECT cpu_user + cpu_system FROM system.threads WHERE os_thread_id = ${one.process.pid}`;
+  const cpu = (await query(id, sql)).rows[0]?.[0];
+  const at = performance.now();
+  if (typeof cpu !== "number") return;
+  cpuSeen.set(id, { at, cpu });
+  if (before) one.mainShare = (cpu - before.cpu) / ((at - before.at) / 1000);
 }
 
 async function runSkill(one: Watched): Promise<void> {
