@@ -8,6 +8,7 @@ dir=${1:?usage: tests/editors/setup.sh DIR}
 code_server=4.139.1 # VS Code 1.139.1
 node=24.21.0
 eslint='eslint@10.15.0 typescript-eslint@8.73.0'
+axe='axe-core@4.14.1' # looks at the page of probing serve
 vscode=$(cd "$(dirname "$0")/../../editors/vscode" && pwd)
 
 skip() {
@@ -15,7 +16,7 @@ skip() {
     exit 77
 }
 
-made="$code_server $node $eslint"
+made="$code_server $node $eslint $axe"
 [ "$(cat "$dir/.ready" 2>/dev/null)" != "$made" ] || exit 0
 command -v npm >/dev/null || skip "needs npm"
 command -v chromium >/dev/null || skip "needs chromium"
@@ -47,5 +48,5 @@ ln -sfn node_modules node_modules.asar
 cp "$vscode/package.json" "$vscode/package-lock.json" "$dir/lint/"
 cd "$dir/lint"
 # shellcheck disable=SC2086
-npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint || skip "npm has no ESLint"
+npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint $axe || skip "npm has no ESLint"
 echo "$made" >"$dir/.ready"

@@ -67,7 +67,6 @@ class Tab:
         self.page = browser.new_page(viewport=SIZES[scheme], color_scheme=scheme)
         self.page.set_default_timeout(30000)
         self.faults = []
-        self.ended = set()  # pids of processes that are meant to end: an answer "410 Gone" is logged by the browser itself
         self.page.on("pageerror", lambda error: self.faults.append("error: {}".format(error)))
         self.page.on("console", self.heard)
         self.page.goto(server.line)
@@ -93,7 +92,7 @@ class Tab:
 
 
 @pytest.fixture
-def tab(browser):
+def tab(browser, job, serve):
     """tab(server, scheme="light"): the page in a tab of its own; neither a message on the console nor an error by the end."""
     opened = []
 
@@ -104,5 +103,6 @@ def tab(browser):
 
     yield begin
     for one in opened:
+        one.page.unroute_all(behavior="ignoreErrors")
         one.page.close()
     assert [fault for one in opened for fault in one.faults] == []

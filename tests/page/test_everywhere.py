@@ -48,7 +48,7 @@ def test_keyboard(job, serve, tab):
     assert one.page.evaluate("document.activeElement.parentElement.open") is False
     press("/")
     one.page.keyboard.type("worker")
-    one.page.wait_for_function("!document.querySelector('main').innerText.includes('load_batch')")
+    one.page.wait_for_function("() => !document.querySelector('main').innerText.includes('load_batch')")
     press("Escape")
     one.page.evaluate("document.activeElement.blur()")
     press("Space")

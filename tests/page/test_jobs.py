@@ -19,7 +19,7 @@ def test_flame_graph_grows(job, serve, tab):
     one.page.focus("canvas.flame")
     one.page.keyboard.press("ArrowDown")
     one.page.keyboard.press("ArrowDown")
-    one.page.wait_for_function("document.querySelector('.told').innerText.includes('100 %') || document.querySelector('.told').innerText.includes('samples')")
+    one.page.wait_for_function("() => document.querySelector('.told').innerText.includes('100 %') || document.querySelector('.told').innerText.includes('samples')")
     one.page.fill("main input[type=search]", "compute")
     one.page.click("button:text('Pause')")
     one.until("paused")
@@ -34,8 +34,8 @@ def test_leak(job, serve, tab):
     one.page.click("button:text('Compare from here on')")
     one.page.wait_for_timeout(3000)
     one.page.click("button:text('Look again')")
-    one.page.wait_for_function("document.querySelector('[aria-label=\"Objects by type\"] th:nth-child(5)') !== null")
-    one.page.wait_for_function("document.querySelector('[aria-label=\"Objects by type\"] tbody').innerText.includes('+')")
+    one.page.wait_for_function("() => document.querySelector('[aria-label=\"Objects by type\"] th:nth-child(5)') !== null")
+    one.page.wait_for_function("() => document.querySelector('[aria-label=\"Objects by type\"] tbody').innerText.includes('+')")
     first = one.page.eval_on_selector_all("[aria-label='Objects by type'] tbody tr", "all => all.slice(0, 3).map(one => one.innerText)")
     assert any("Sample" in row or "dict" in row for row in first), first
 
