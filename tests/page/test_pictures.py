@@ -1,6 +1,6 @@
 """A picture of each screen, on a real job, as serve/README.md shows it; and how fast it is there.
 
-They are written into BUILDDIR/screenshots; PROBING_PICTURES=DIR writes there instead (serve/pictures, to renew what is in git).
+They are written into BUILDDIR/screenshots/serve; PROBING_PICTURES=DIR writes there instead (serve/pictures, to renew what is in git).
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 from support.target import probing
 from support.torch_python import torch_python
 
-FOLDER = os.environ.get("PROBING_PICTURES") or os.path.join(os.environ["BUILDDIR"], "screenshots")
+FOLDER = os.environ.get("PROBING_PICTURES") or os.path.join(os.environ["BUILDDIR"], "screenshots", "serve")
 MOST = 100 * 1024
 
 
@@ -19,7 +19,7 @@ def picture(one, name):
     os.makedirs(FOLDER, exist_ok=True)
     one.page.set_viewport_size({"width": 920, "height": 540})
     one.page.wait_for_timeout(500)
-    path = os.path.join(FOLDER, "serve-" + name + ".png")
+    path = os.path.join(FOLDER, name + ".png")
     one.page.screenshot(path=path)
     assert 5000 < os.path.getsize(path) < MOST, name
 
