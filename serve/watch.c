@@ -230,6 +230,13 @@ static void end(struct watched *item)
     item->steps = NULL;
 }
 
+/* All but its lock, which the caller has and others may wait for. */
+static void fill(struct watched *item, const struct watched *with)
+{
+    const size_t from = offsetof(struct watched, pid);
+    memcpy((char *)item + from, (const char *)with + from, sizeof *item - from);
+}
+
 static void forget(struct watched *item)
 {
     prb_profiler_free(item->profiler);
@@ -239,8 +246,7 @@ static void forget(struct watched *item)
     free(item->moments);
     free(item->changes);
     free(item->threads);
-    pthread_mutex_t lock = item->lock;
-    *item = (struct watched){.lock = lock};
+    fill(item, &(struct watched){0});
 }
 
 static void look(struct watched *item)
@@ -301,8 +307,7 @@ static bool begin_watching(struct prb_watch *watch, pid_t pid)
     made.steps = prb_step_reader_new(pid, made.started);
     pthread_mutex_lock(&item->lock);
     forget(item);
-    made.lock = item->lock;
-    *item = made;
+    fill(item, &made);
     pthread_mutex_unlock(&item->lock);
     return true;
 }
