@@ -1,29 +1,37 @@
-# probing-serve: HTTP, plain text.  Links libwebsockets, which nothing else does; `configure --without-serve` leaves it out.
+# probing-serve: HTTP, WebSockets, plain text.  Links libwebsockets, which nothing else does; `configure --without-serve` leaves it out.
 if SERVE
 bin_PROGRAMS += probing-serve
 endif
-SERVE_ROUTES = %D%/routes/server.c %D%/routes/health.c %D%/routes/processes.c %D%/routes/target.c %D%/routes/stacks.c \
-	%D%/routes/query.c %D%/routes/tables.c %D%/routes/tasks.c %D%/routes/profile.c \
-	%D%/routes/inject.c %D%/routes/detach.c %D%/routes/config.c %D%/routes/setting.c %D%/routes/setting_put.c \
-	%D%/routes/crash_put.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/complete.c
-# What the server sees by itself, and sends as it comes.
-SERVE_ROUTES += %D%/routes/skills.c %D%/routes/skill_run.c %D%/routes/mcp.c
-SERVE_ROUTES += %D%/routes/history.c
-SERVE_ROUTES += %D%/routes/targets_add.c %D%/routes/openapi.c %D%/routes/threads.c %D%/routes/table.c %D%/routes/crashes.c %D%/routes/object.c %D%/routes/tensor.c \
-	%D%/routes/source.c %D%/routes/snapshot.c
-SERVE_ROUTES += %D%/routes/tokens.c %D%/routes/tokens_end.c %D%/routes/command.c
-probing_serve_SOURCES = %D%/main.c %D%/serve.h %D%/grants.c %D%/doors.h %D%/places.c %D%/doorman.c %D%/first_bytes.c \
-	%D%/log.c %D%/log.h %D%/access.c %D%/access.h %D%/http.c %D%/http.h %D%/text.c %D%/text.h %D%/command.c %D%/command.h \
-	%D%/work.c %D%/work.h %D%/targets.c %D%/targets.h %D%/route.c %D%/route.h %D%/words.h %D%/answer.c %D%/compress.c %D%/fields.c %D%/fields.h %D%/evaluations.c %D%/evaluations.h \
-	%D%/tokens.c %D%/tokens.h %D%/life.c %D%/life.h %D%/ask.c %D%/ask.h %D%/looks.c %D%/looks.h %D%/text_python.c %D%/text_python.h %D%/elsewhere.c %D%/elsewhere.h \
-	%D%/routes/by_command.c %D%/routes/by_command.h %D%/routes/rows.h $(SERVE_ROUTES)
-probing_serve_SOURCES += %D%/diagnose.c %D%/diagnose.h
-probing_serve_SOURCES += %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/tools.c %D%/mcp/look.c %D%/mcp/eval.c %D%/mcp/stdio.c
-probing_serve_SOURCES += %D%/assets.c %D%/assets.h
+# A route is one file with its name here; routes.inc is made of this list.
+SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D%/routes/crash_put.c %D%/routes/crashes.c \
+	%D%/routes/detach.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/health.c %D%/routes/history.c %D%/routes/inject.c \
+	%D%/routes/mcp.c %D%/routes/metrics.c %D%/routes/object.c %D%/routes/openapi.c %D%/routes/processes.c %D%/routes/profile.c \
+	%D%/routes/profile_begin.c %D%/routes/profile_diff.c %D%/routes/profile_end.c %D%/routes/profile_one.c %D%/routes/profiles.c \
+	%D%/routes/query.c %D%/routes/server.c %D%/routes/setting.c %D%/routes/setting_put.c %D%/routes/skill_run.c %D%/routes/skills.c \
+	%D%/routes/snapshot.c %D%/routes/source.c %D%/routes/stacks.c %D%/routes/table.c %D%/routes/tables.c %D%/routes/target.c \
+	%D%/routes/targets_add.c %D%/routes/tasks.c %D%/routes/tensor.c %D%/routes/threads.c %D%/routes/tokens.c %D%/routes/tokens_end.c
+probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
+	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h
+probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
+	%D%/doors/grants.c %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
+	%D%/doors/tokens.h
+probing_serve_SOURCES += %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/fields.c \
+	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/words.h
+probing_serve_SOURCES += %D%/text/command.c %D%/text/command.h %D%/text/looks.c %D%/text/looks.h %D%/text/text.c %D%/text/text.h \
+	%D%/text/text_python.c %D%/text/text_python.h
+probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/targets.c %D%/work/targets.h %D%/work/work.c \
+	%D%/work/work.h
+probing_serve_SOURCES += %D%/live/collector.c %D%/live/collector.h %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/live.c \
+	%D%/live/live.h %D%/live/runs.c %D%/live/runs.h %D%/live/watch.c %D%/live/watch.h %D%/live/watch_step.c %D%/live/watch_step.h
+probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
+probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) $(ZLIB_LIBS) -ldl
-BUILT_SOURCES += %D%/routes.inc
-CLEANFILES += %D%/routes.inc
+BUILT_SOURCES += %D%/routes.inc %D%/assets.inc
+CLEANFILES += %D%/routes.inc %D%/assets.inc
+%D%/routes.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,ROUTE,$(SERVE_ROUTES))
+
 # The page: TypeScript in page/src, compiled into page/js, which is in git, so that make needs no node (page/README.md).
 PAGE_MODULES = main keys overview crash_list net watch looks live polled parts place format theme stacks moments source locals sql grid chart \
 	profile sampling flame flame_view canvas training memory tensors tensor crashes tasks console settings
@@ -33,14 +41,5 @@ EXTRA_DIST += %D%/page/embed.sh %D%/page/index.html %D%/page/tsconfig.json %D%/p
 	%D%/page/vendor/LICENSE.uPlot $(PAGE_FILES) %D%/page/src
 EXTRA_DIST += %D%/pictures/overview.png %D%/pictures/stacks.png %D%/pictures/profile.png %D%/pictures/training.png %D%/pictures/memory.png %D%/pictures/tensors.png \
 	%D%/pictures/crashes.png %D%/pictures/sql.png %D%/pictures/tasks.png %D%/pictures/console.png %D%/pictures/settings.png
-BUILT_SOURCES += %D%/assets.inc
-CLEANFILES += %D%/assets.inc
 %D%/assets.inc: $(PAGE_FILES) %D%/page/index.html %D%/page/embed.sh
 	$(AM_V_GEN)cd $(srcdir) && sh %D%/page/embed.sh %D%/page/index.html $(PAGE_FILES) >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
-# What the server sees by itself, and sends as it changes.
-probing_serve_SOURCES += %D%/watch.c %D%/watch.h %D%/watch_step.c %D%/watch_step.h %D%/live.c %D%/live.h %D%/runs.c %D%/runs.h \
-	%D%/routes/profile_file.c %D%/routes/profile_file.h
-SERVE_ROUTES += %D%/routes/profiles.c %D%/routes/profile_begin.c %D%/routes/profile_one.c %D%/routes/profile_end.c %D%/routes/profile_diff.c %D%/routes/metrics.c
-probing_serve_SOURCES += %D%/collector.c %D%/collector.h
-%D%/routes.inc: $(srcdir)/%D%/local.mk
-	$(call write_list,ROUTE,$(SERVE_ROUTES))

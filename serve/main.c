@@ -13,17 +13,17 @@
 
 #include "base/cleanup.h"
 #include "format/format.h"
-#include "serve/collector.h"
-#include "serve/command.h"
-#include "serve/elsewhere.h"
-#include "serve/http.h"
-#include "serve/life.h"
-#include "serve/log.h"
+#include "serve/client/elsewhere.h"
+#include "serve/doors/life.h"
+#include "serve/doors/log.h"
+#include "serve/doors/tokens.h"
+#include "serve/http/http.h"
+#include "serve/live/collector.h"
+#include "serve/live/runs.h"
+#include "serve/live/watch.h"
 #include "serve/mcp/mcp.h"
-#include "serve/runs.h"
-#include "serve/text.h"
-#include "serve/tokens.h"
-#include "serve/watch.h"
+#include "serve/text/command.h"
+#include "serve/text/text.h"
 
 #define DESCRIPTORS 8192
 

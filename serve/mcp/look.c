@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "format/json.h"
-#include "serve/command.h"
-#include "serve/diagnose.h"
+#include "serve/live/diagnose.h"
 #include "serve/mcp/mcp.h"
-#include "serve/targets.h"
+#include "serve/text/command.h"
+#include "serve/work/targets.h"
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "serve/command.h"
 #include "serve/mcp/mcp.h"
+#include "serve/text/command.h"
 
 #define LINE_MAX_ (4u << 20) /* bytes of a message */
 

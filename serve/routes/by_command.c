@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/json.h"
-#include "serve/command.h"
+#include "serve/text/command.h"
 
 #define SAID_MAX 4096
 

@@ -2,7 +2,7 @@
 #ifndef PRB_SERVE_ROUTES_BY_COMMAND_H
 #define PRB_SERVE_ROUTES_BY_COMMAND_H
 
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 /* What `probing WORDS` prints is the answer, of this type; its failure is err, with the text of its
  * message.  words ends with NULL. */

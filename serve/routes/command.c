@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "serve/looks.h"
 #include "serve/routes/by_command.h"
+#include "serve/text/looks.h"
 
 #define START_SECONDS 20 /* beside those that a profile takes */
 

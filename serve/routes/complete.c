@@ -2,7 +2,7 @@
 #include "format/json.h"
 #include "inject/control.h"
 #include "inject/inject.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 PRB_DEFINE_AUTO(prb_strings, struct prb_strings, prb_strings_free)

@@ -1,6 +1,6 @@
 /* GET /api/v1/p/{}/config: the settings of the probe; its defaults where there is none. */
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -1,6 +1,6 @@
 /* PUT /api/v1/p/{}/crash {"on": true}: whether a dump is written when it crashes. */
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -6,7 +6,7 @@
 
 #include "format/json.h"
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define DUMPS_MAX 200 /* told; more are counted */
 #define FILES_MAX 20000

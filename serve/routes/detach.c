@@ -1,6 +1,6 @@
 /* POST /api/v1/p/{}/detach: the probe ends; the target runs on. */
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

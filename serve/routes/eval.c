@@ -5,8 +5,8 @@
 #include "format/json.h"
 #include "inject/control.h"
 #include "inject/inject.h"
-#include "serve/evaluations.h"
-#include "serve/targets.h"
+#include "serve/work/evaluations.h"
+#include "serve/work/targets.h"
 
 #define OUTPUT_MAX (8u << 20)
 #define LONGEST 300.0

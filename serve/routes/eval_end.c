@@ -1,6 +1,6 @@
 /* DELETE /api/v1/p/{}/eval/{}: KeyboardInterrupt for the evaluation of that name. */
-#include "serve/evaluations.h"
-#include "serve/targets.h"
+#include "serve/work/evaluations.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

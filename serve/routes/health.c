@@ -1,5 +1,5 @@
 /* GET /health: the server answers. */
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

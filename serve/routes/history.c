@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "serve/targets.h"
-#include "serve/watch.h"
+#include "serve/live/watch.h"
+#include "serve/work/targets.h"
 
 /* Seconds since the epoch; 0 and less: from now on. */
 static double moment(double time)

@@ -1,6 +1,6 @@
 /* POST /api/v1/p/{}/inject: load the probe, or give the one that is there settings. */
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define SETTINGS_MAX 8
 

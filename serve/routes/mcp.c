@@ -1,8 +1,8 @@
 /* POST /mcp: tools for agents (mcp/mcp.h); a message in, a message out. */
 #include "serve/mcp/mcp.h"
 
-#include "serve/route.h"
-#include "serve/targets.h"
+#include "serve/http/route.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

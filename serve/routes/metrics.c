@@ -1,8 +1,8 @@
 /* GET /metrics: what the server's own looks say of each process, in Prometheus' text format. */
 #include <string.h>
 
-#include "serve/route.h"
-#include "serve/watch.h"
+#include "serve/http/route.h"
+#include "serve/live/watch.h"
 
 #define LABELS_MAX 1024 /* bytes of those of a process */
 

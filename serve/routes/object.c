@@ -4,7 +4,7 @@
 
 #include "base/secret.h"
 #include "format/json.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define PARTS_MAX 1000
 

@@ -1,8 +1,8 @@
 /* GET /api/v1/openapi.json: the routes as OpenAPI 3.1, made of the same table that answers. */
 #include <string.h>
 
-#include "serve/fields.h"
-#include "serve/route.h"
+#include "serve/http/fields.h"
+#include "serve/http/route.h"
 
 /* What a part of a path is called, by the word before it. */
 static const char *part_name(const char *before, size_t len)

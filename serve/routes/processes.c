@@ -1,7 +1,7 @@
 /* GET /api/v1/processes: the Python processes that the user may see. */
 #include "format/json.h"
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static json_t *row(const struct prb_process *process)
 {

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "serve/routes/by_command.h"
 #include "serve/routes/profile_file.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define START_SECONDS 10 /* beside those that it takes */
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/runs.h"
-#include "serve/targets.h"
+#include "serve/live/runs.h"
+#include "serve/work/targets.h"
 
 static bool take_number(const json_t *body, const char *name, double least, double most,
                         double *out, struct prb_error *err)

@@ -1,6 +1,6 @@
 /* DELETE /api/v1/profiles/{}: end it, and forget it. */
-#include "serve/route.h"
-#include "serve/runs.h"
+#include "serve/http/route.h"
+#include "serve/live/runs.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -2,8 +2,8 @@
 #ifndef PRB_SERVE_ROUTES_PROFILE_FILE_H
 #define PRB_SERVE_ROUTES_PROFILE_FILE_H
 
-#include "serve/route.h"
-#include "serve/runs.h"
+#include "serve/http/route.h"
+#include "serve/live/runs.h"
 
 /* The answer is the profile in the job's format; before: a flame graph is coloured by the difference
  * from it, or NULL. */

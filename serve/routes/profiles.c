@@ -1,6 +1,6 @@
 /* GET /api/v1/profiles: those that were begun by POST. */
-#include "serve/route.h"
-#include "serve/runs.h"
+#include "serve/http/route.h"
+#include "serve/live/runs.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

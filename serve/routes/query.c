@@ -9,7 +9,7 @@
 #include "format/format.h"
 #include "format/json.h"
 #include "serve/routes/rows.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 PRB_DEFINE_AUTO_PTR(prb_row_writer, struct prb_row_writer, prb_row_writer_free)
 

@@ -2,7 +2,7 @@
 #ifndef PRB_SERVE_ROUTES_ROWS_H
 #define PRB_SERVE_ROUTES_ROWS_H
 
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 bool prb_answer_rows(struct prb_serve_job *job, const char *sql, struct prb_error *err);
 

@@ -1,7 +1,7 @@
 /* GET /api/v1: the server, what who asks may do, the limits. */
-#include "serve/tokens.h"
+#include "serve/doors/tokens.h"
 
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

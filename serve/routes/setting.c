@@ -3,7 +3,7 @@
 
 #include "format/json.h"
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -2,8 +2,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "serve/diagnose.h"
-#include "serve/targets.h"
+#include "serve/live/diagnose.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -1,6 +1,6 @@
 /* GET /api/v1/skills: what POST /api/v1/p/{}/skills/NAME can run. */
 #include "format/json.h"
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 PRB_DEFINE_AUTO_PTR(prb_skills, struct prb_skills, prb_skills_free)
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool take_file(const char *path, struct prb_answer *answer, struct prb_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include "format/json.h"
 #include "proc/below.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define FILE_BYTES (4u << 20)
 #define AROUND 60 /* lines before and behind the one that is asked */

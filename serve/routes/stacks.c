@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/index.h"
 #include "format/json.h"
+#include "serve/live/watch.h"
 #include "serve/routes/by_command.h"
-#include "serve/targets.h"
-#include "serve/watch.h"
+#include "serve/work/targets.h"
 
 /* ---- lean ---- */
 

@@ -1,6 +1,6 @@
 /* GET /api/v1/p/{}: one target. */
 #include "format/json.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

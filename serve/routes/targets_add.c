@@ -1,6 +1,6 @@
 /* POST /api/v1/targets {"pid": 4711}: a server of its own lives as long as this process, too. */
-#include "serve/life.h"
-#include "serve/route.h"
+#include "serve/doors/life.h"
+#include "serve/http/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "format/json.h"
-#include "serve/targets.h"
+#include "serve/work/targets.h"
 
 #define ELEMENTS_MAX 10000
 #define ELEMENTS 100

@@ -1,6 +1,6 @@
 /* POST /api/v1/tokens {"allow": "eval"}: a second token, for the server's own user alone. */
 #include "format/json.h"
-#include "serve/access.h"
+#include "serve/doors/access.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

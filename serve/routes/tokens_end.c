@@ -1,7 +1,7 @@
 /* DELETE /api/v1/tokens: end all second tokens. */
-#include "serve/tokens.h"
+#include "serve/doors/tokens.h"
 
-#include "serve/route.h"
+#include "serve/http/route.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {

@@ -1,0 +1,135 @@
+/*
+ * Nothing ambient lets anybody in: over TCP the token alone, which no browser adds by itself.  On
+ * the Unix socket the kernel proves the user; a request there that carries a browser's or a proxy's
+ * header speaks for somebody else, so it may look, and only under a loopback name (DNS rebinding).
+ */
+#include "serve/doors/access.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "net/peer.h"
+#include "serve/doors/log.h"
+
+#define WRONG_MAX 10
+#define MINUTE 60.0
+
+static struct prb_try *try_of(struct prb_tries *tries, const char *who)
+{
+    struct prb_try *oldest = tries->items;
+    for (size_t i = 0; i < sizeof tries->items / sizeof *tries->items; i++) {
+        struct prb_try *one = tries->items + i;
+        if (strcmp(one->who, who) == 0)
+            return one;
+        if (one->since < oldest->since)
+            oldest = one;
+    }
+    *oldest = (struct prb_try){0};
+    snprintf(oldest->who, sizeof oldest->who, "%s", who);
+    return oldest;
+}
+
+static unsigned wrong(struct prb_tries *tries, const char *who, int *status, struct prb_error *err)
+{
+    struct prb_try *one = try_of(tries, who);
+    double now = prb_clock_s();
+    if (now - one->since > MINUTE)
+        *one = (struct prb_try){.since = now, .count = 0};
+    snprintf(one->who, sizeof one->who, "%s", who);
+    if (one->count++ < WRONG_MAX) {
+        *status = 401;
+        prb_fail(err, PRB_PERMISSION, "the token is wrong");
+        prb_error_remedy(err, "`probing serve --url` prints the address with the token");
+    } else {
+        *status = 429;
+        prb_fail(err, PRB_BUSY, "too many wrong tokens: wait for a minute");
+    }
+    return 0;
+}
+
+/* With any port. */
+static bool is_named(const char *host, const char *const *names)
+{
+    for (; *names; names++) {
+        size_t len = strlen(*names);
+        if (strncasecmp(host, *names, len) == 0 && (!host[len] || host[len] == ':') &&
+            !strpbrk(host + len, "@, "))
+            return true;
+    }
+    return false;
+}
+
+/* Without a token, through a proxy to the Unix socket, or by TCP where none is asked for. */
+static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown *shown,
+                           int *status, struct prb_error *err)
+{
+    static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]", NULL};
+    if (!is_named(shown->host, loopback) && !is_named(shown->host, serve->options->hosts)) {
+        *status = 421;
+        prb_fail(err, PRB_PERMISSION, "\"%.80s\" is no name of this server", shown->host);
+        return 0;
+    }
+    const char *origin = strstr(shown->origin, "://");
+    bool same = !*shown->origin || (origin && strcasecmp(origin + 3, shown->host) == 0);
+    bool site =
+        !*shown->site || !strcmp(shown->site, "same-origin") || !strcmp(shown->site, "none");
+    if (same && site)
+        return PRB_MAY_LOOK;
+    *status = 403;
+    prb_fail(err, PRB_PERMISSION, "another page asks: %.80s", shown->origin);
+    return 0;
+}
+
+unsigned prb_access_token(const struct prb_serve *serve, const char *token,
+                          char name[PRB_TOKEN_NAME])
+{
+    bool right = *serve->token && prb_net_token_same(serve->token, token);
+    snprintf(name, PRB_TOKEN_NAME, "%s", right ? "token" : "");
+    return right ? serve->grants : prb_tokens_grants(serve->tokens, token, name);
+}
+
+bool prb_access_carries(const struct prb_address *address, unsigned grants, struct prb_error *err)
+{
+    char text[PRB_ADDRESS_TEXT];
+    if (!(grants & ~(unsigned)PRB_MAY_LOOK) || !address->len ||
+        prb_address_is_loopback(&address->any))
+        return true;
+    prb_address_print(address, text);
+    return prb_fail(err, PRB_USAGE, "%s is not loopback: %s must not come over an open network",
+                    text, grants & PRB_MAY_EVAL ? "code" : "control");
+}
+
+unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
+                           const struct prb_shown *shown, char token_name[PRB_TOKEN_NAME],
+                           int *status, struct prb_error *err)
+{
+    *token_name = '\0';
+    if (!*shown->token) {
+        if (shown->local && !shown->proxied)
+            return PRB_MAY_ALL;
+        if (shown->local || (serve->options->no_token && prb_peer_check(shown->fd, 0, NULL)))
+            return look_grant(serve, shown, status, err);
+        *status = 401;
+        prb_fail(err, PRB_PERMISSION, "a token is needed");
+        prb_error_remedy(err, "`probing serve --url` prints the address with the token");
+        return 0;
+    }
+    unsigned grants = prb_access_token(serve, shown->token, token_name);
+    if (!grants)
+        return wrong(tries, shown->who, status, err);
+    return shown->local && !shown->proxied ? PRB_MAY_ALL : grants;
+}
+
+bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,
+                    unsigned grant, struct prb_error *err)
+{
+    const char *name = grant & PRB_MAY_EVAL ? "eval" : "control";
+    if (!(grant & ~question->grants))
+        return true;
+    prb_serve_log(serve->log, "refused %s: %.200s needs the grant %s", question->who,
+                  question->path, name);
+    prb_fail(err, PRB_PERMISSION, "this needs the grant %s", name);
+    return prb_error_remedy(
+        err, "`probing serve --url --allow %s` prints an address whose token has it", name);
+}

@@ -1,0 +1,87 @@
+/* A file of lines; full, it is renamed and begun anew. */
+#include "serve/doors/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "format/format.h"
+
+#define LOG_MAX (1 << 20)
+#define LINE_MAX_ 600
+
+struct prb_serve_log {
+    pthread_mutex_t lock;
+    int folder, fd;
+    size_t size;
+};
+
+static bool open_file(struct prb_serve_log *log)
+{
+    struct stat info;
+    log->fd = openat(log->folder, "serve.log",
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    log->size = log->fd >= 0 && fstat(log->fd, &info) == 0 ? (size_t)info.st_size : 0;
+    return log->fd >= 0;
+}
+
+struct prb_serve_log *prb_serve_log_open(const char *folder, struct prb_error *err)
+{
+    PRB_AUTO(prb_serve_log) struct prb_serve_log *log = calloc(1, sizeof *log);
+    if (!log)
+        return PRB_NULL(prb_nomem(err));
+    pthread_mutex_init(&log->lock, NULL);
+    log->fd = -1;
+    log->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (log->folder < 0 || !open_file(log))
+        return PRB_NULL(prb_fail_sys(err, errno, "opening %s/serve.log", folder));
+    return PRB_STEAL(log);
+}
+
+void prb_serve_log_close(struct prb_serve_log *log)
+{
+    if (!log)
+        return;
+    if (log->fd >= 0)
+        close(log->fd);
+    if (log->folder >= 0)
+        close(log->folder);
+    pthread_mutex_destroy(&log->lock);
+    free(log);
+}
+
+static void turn_over(struct prb_serve_log *log)
+{
+    if (renameat(log->folder, "serve.log", log->folder, "serve.log.1") < 0)
+        return;
+    close(log->fd);
+    open_file(log);
+}
+
+void prb_serve_log(struct prb_serve_log *log, const char *format, ...)
+{
+    char text[LINE_MAX_], stamp[40];
+    va_list arguments;
+    struct tm parts;
+    time_t now = time(NULL);
+    if (!log)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    PRB_AUTO_FREE char *safe = prb_text_safe(text, strlen(text), 0);
+    PRB_AUTO(prb_buf) struct prb_buf line = {0};
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    prb_buf_addf(&line, "%s %s\n", stamp, safe ? safe : "");
+    pthread_mutex_lock(&log->lock);
+    if (log->size > LOG_MAX)
+        turn_over(log);
+    if (prb_buf_ok(&line) && log->fd >= 0 && prb_write_all(log->fd, line.data, line.len))
+        log->size += line.len;
+    pthread_mutex_unlock(&log->lock);
+}

@@ -1,0 +1,60 @@
+/*
+ * The page's files.  page/embed.sh makes the table at build time: each file compressed, under a
+ * folder that is named by the hash of all of them.  So a file never changes under its name and is
+ * kept for a year, while `/` is asked for each time.
+ */
+#include "serve/http/assets.h"
+
+#include <string.h>
+
+struct asset {
+    const char *name, *type;
+    const unsigned char *data;
+    size_t size;
+};
+
+#include "serve/assets.inc" /* HASH, index_html, assets */
+
+#define POLICY                                                                                     \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "                   \
+    "frame-ancestors 'self'"
+
+static const struct asset *find(const char *path)
+{
+    static const char folder[] = "/assets/" HASH "/";
+    if (strncmp(path, folder, sizeof folder - 1) != 0)
+        return NULL;
+    for (const struct asset *one = assets; one->name; one++)
+        if (strcmp(path + sizeof folder - 1, one->name) == 0)
+            return one;
+    return NULL;
+}
+
+static bool answer_index(const char *known, struct prb_answer *answer)
+{
+    snprintf(answer->etag, sizeof answer->etag, "\"%s\"", HASH);
+    answer->type = "text/html; charset=utf-8";
+    answer->caching = "no-cache";
+    answer->policy = POLICY;
+    if (strcmp(known, answer->etag) == 0)
+        answer->status = 304;
+    else
+        prb_buf_add(&answer->body, index_html, sizeof index_html - 1);
+    return true;
+}
+
+bool prb_assets_answer(const char *path, const char *known, struct prb_answer *answer)
+{
+    if (strcmp(path, "/") == 0)
+        return answer_index(known, answer);
+    const struct asset *one = find(path);
+    if (!one)
+        return false;
+    answer->type = one->type;
+    answer->encoding = "gzip";
+    answer->caching = "public, max-age=31536000, immutable";
+    answer->policy = POLICY;
+    prb_buf_add(&answer->body, one->data, one->size);
+    return true;
+}

@@ -1,0 +1,205 @@
+/* From a question to its route: path, method, format, parameters. */
+#include "serve/http/route.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "serve/http/words.h"
+
+const struct prb_route *const prb_routes[] = {
+#define ROUTE(name) &prb_route_##name,
+#include "serve/routes.inc"
+#undef ROUTE
+    NULL,
+};
+
+/* ---- question ---- */
+
+void prb_question_deinit(struct prb_question *question)
+{
+    free(question->path);
+    for (size_t i = 0; i < question->query_count; i++) {
+        free(question->query[i].name);
+        free(question->query[i].value);
+    }
+    free(question->accept);
+    free(question->content_type);
+    prb_buf_deinit(&question->body);
+    *question = (struct prb_question){0};
+}
+
+const char *prb_question_value(const struct prb_question *question, const char *name)
+{
+    for (size_t i = 0; i < question->query_count; i++)
+        if (strcmp(question->query[i].name, name) == 0)
+            return question->query[i].value;
+    return NULL;
+}
+
+bool prb_question_flag(const struct prb_question *question, const char *name, bool *out,
+                       struct prb_error *err)
+{
+    const char *value = prb_question_value(question, name);
+    *out = value && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
+    return !*out || !*value || strcmp(value, "1") == 0 || strcmp(value, "true") == 0 ||
+           prb_fail(err, PRB_USAGE, "%s is 0 or 1, not \"%.40s\"", name, value);
+}
+
+bool prb_question_number(const struct prb_question *question, const char *name, double least,
+                         double most, double *out, struct prb_error *err)
+{
+    const char *value = prb_question_value(question, name);
+    char *end;
+    if (!value)
+        return true;
+    errno = 0;
+    double number = strtod(value, &end);
+    double unit = strcmp(end, "m") == 0 ? 60 : strcmp(end, "h") == 0 ? 3600 : 1;
+    bool whole = end != value && (!*end || !strcmp(end, "s") || unit != 1);
+    number *= unit;
+    if (!whole || errno || !isfinite(number) || number < least || number > most)
+        return prb_fail(err, PRB_USAGE, "%s is a number from %g to %g, not \"%.40s\"", name, least,
+                        most, value);
+    *out = number;
+    return true;
+}
+
+bool prb_question_address(const struct prb_serve_job *job, prb_addr *out, struct prb_error *err)
+{
+    const char *text = job->part[1];
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 0);
+    return (*text >= '0' && *text <= '9' && !*end && !errno) ||
+           prb_fail(err, PRB_NOT_FOUND, "\"%.40s\" is no address: 0x7f…", text);
+}
+
+/* ---- finding ---- */
+
+/* Whether a path is of this form; what stands for each {} goes to part. */
+static bool fits(const char *form, const char *path, char part[3][256])
+{
+    size_t count = 0;
+    for (; *form; form++) {
+        if (*form != '{') {
+            if (*form != *path++)
+                return false;
+            continue;
+        }
+        size_t len = strcspn(path, "/");
+        if (!len || len >= 256 || count == 3)
+            return false;
+        memcpy(part[count], path, len);
+        part[count++][len] = '\0';
+        path += len;
+        form++; /* '}' */
+    }
+    return !*path;
+}
+
+/* A format by its name, when formats has it; static. */
+static const char *format_named(const char *formats, const char *name)
+{
+    static const char *const names[] = {
+        "json",      "jsonl", "csv",      "text",   "pyspy",   "speedscope", "flamegraph",
+        "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap",    "snapshot"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0 && prb_has_word(formats, name))
+            return names[i];
+    return NULL;
+}
+
+static const char *accepted(const char *formats, const char *accept)
+{
+    static const struct {
+        const char *type, *format;
+    } types[] = {{"application/json", "json"},
+                 {"application/jsonl", "jsonl"},
+                 {"application/x-ndjson", "jsonl"},
+                 {"text/csv", "csv"},
+                 {"text/plain", "text"}};
+    for (const char *at = accept; at && *at;) {
+        at += strspn(at, " ,");
+        size_t len = strcspn(at, ",; ");
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+            const char *format = types[i].format;
+            if (strlen(types[i].type) == len && strncmp(at, types[i].type, len) == 0 &&
+                prb_has_word(formats, format))
+                return format_named(formats, format);
+        }
+        at += strcspn(at, ",");
+    }
+    return NULL;
+}
+
+static bool takes_any(const char *accept)
+{
+    return !accept || strstr(accept, "*/*") || strstr(accept, "application/*");
+}
+
+static bool choose_format(struct prb_serve_job *job, int *status, struct prb_error *err)
+{
+    const char *formats = job->route->formats,
+               *wanted = prb_question_value(job->question, "format");
+    char first[16];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(formats, " "), formats);
+    if (wanted) {
+        job->format = format_named(formats, wanted);
+    } else {
+        job->format = accepted(formats, job->question->accept);
+        if (!job->format && takes_any(job->question->accept))
+            job->format = format_named(formats, first);
+    }
+    if (job->format)
+        return true;
+    *status = 406;
+    return prb_fail(err, PRB_UNSUPPORTED, "the formats are: %s", formats);
+}
+
+static bool check_parameters(const struct prb_serve_job *job, struct prb_error *err)
+{
+    for (size_t i = 0; i < job->question->query_count; i++) {
+        const char *name = job->question->query[i].name;
+        if (prb_has_word("format timeout", name) || prb_has_word(job->route->parameters, name))
+            continue;
+        prb_fail(err, PRB_USAGE, "there is no parameter \"%.40s\" here", name);
+        return prb_error_remedy(err, "parameters: format timeout %s",
+                                job->route->parameters ? job->route->parameters : "");
+    }
+    return true;
+}
+
+bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err)
+{
+    const struct prb_question *question = job->question;
+    bool path = false;
+    double seconds = 0;
+    for (size_t i = 0; prb_routes[i] && !job->route; i++) {
+        if (!fits(prb_routes[i]->path, question->path, job->part))
+            continue;
+        path = true;
+        if (prb_routes[i]->methods & question->method)
+            job->route = prb_routes[i];
+    }
+    if (!job->route) {
+        *status = path ? 405 : 404;
+        return path ? prb_fail(err, PRB_UNSUPPORTED, "not by this method")
+                    : prb_fail(err, PRB_NOT_FOUND, "there is nothing at %.200s", question->path);
+    }
+    if (!choose_format(job, status, err) || !check_parameters(job, err))
+        return false;
+    seconds = job->route->seconds;
+    if (!prb_question_number(question, "timeout", 0.001, 300, &seconds, err))
+        return false;
+    job->asked = prb_clock_s();
+    job->until = job->asked + seconds;
+    return true;
+}
+
+bool prb_serve_job_goes_on(void *context)
+{
+    struct prb_serve_job *job = context;
+    return !atomic_load(job->gone) && prb_clock_s() < job->until;
+}

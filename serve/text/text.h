@@ -1,0 +1,12 @@
+/* Plain text: a line is a command, answered as the command line prints it. */
+#ifndef PRB_SERVE_TEXT_H
+#define PRB_SERVE_TEXT_H
+
+#include "serve/doors/doors.h"
+
+/* Serve a connection in a thread of its own, which closes it. */
+void prb_text_begin(struct prb_serve *serve, int fd, const struct prb_peer *peer);
+/* Wait for all of them to end: serve->options->stop_fd can be read. */
+void prb_text_end(void);
+
+#endif
