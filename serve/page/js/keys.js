@@ -13,7 +13,7 @@ function walk(step) {
     all[Math.min(all.length - 1, Math.max(0, now + step))]?.focus();
 }
 export function listenKeys(act) {
-    let leader = 0;
+    let leader = -Infinity;
     addEventListener("keydown", (event) => {
         if (event.key === "Escape" && show.close())
             return;
@@ -25,7 +25,7 @@ export function listenKeys(act) {
         if (event.ctrlKey || event.metaKey || event.altKey || typing(event))
             return;
         if (performance.now() - leader < 1500) {
-            leader = 0;
+            leader = -Infinity;
             const screen = act.screens.find((one) => one.key === event.key);
             if (screen)
                 act.open(screen.id);

@@ -27,7 +27,7 @@ function walk(step: number): void {
 }
 
 export function listenKeys(act: { freeze: () => void; open: (screen: string) => void; screens: Named[] }): void {
-  let leader = 0;
+  let leader = -Infinity; // ms: when g was pressed
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && show.close()) return;
     if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
@@ -37,7 +37,7 @@ export function listenKeys(act: { freeze: () => void; open: (screen: string) => 
     }
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
     if (performance.now() - leader < 1500) {
-      leader = 0;
+      leader = -Infinity;
       const screen = act.screens.find((one) => one.key === event.key);
       if (screen) act.open(screen.id);
       return;
