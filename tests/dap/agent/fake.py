@@ -27,8 +27,11 @@ def run(path, name, space):
     return space
 
 
-def run_part(source, name, space):
-    exec(compile(source, name, "exec", 0, True), space)
+def run_part(name, space):
+    """As prb_py_run_method does: "<probing json>" is python/json.py, "<probing debug step>" debug/agent/step.py."""
+    words = name[1:-1].split(" ")[1:]
+    folder = ["debug", "agent"] if words[0] == "debug" else ["python"]
+    run(os.path.join(PROBE, *(folder + [words[-1] + ".py"])), name, space)
 
 
 def module(name, folder, probe):
@@ -36,7 +39,6 @@ def module(name, folder, probe):
     folder = os.path.join(PROBE, *folder)
     probe.run = run_part
     probe.codes = CODES
-    probe.sources = {one[:-3]: read(os.path.join(folder, one)) for one in os.listdir(folder) if one.endswith(".py")}
     made = types.ModuleType("probing_" + name)
     made.probe = probe
     if not hasattr(probe, "agent"):
