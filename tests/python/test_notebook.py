@@ -90,7 +90,9 @@ def test_interrupt(job):
     python = notebook_python()
     if not python:
         pytest.skip("no Python with ipykernel")
-    code = ("import sys; sys.path.insert(0, {!r})\nfrom probing._notebook import evaluate\nprint('ready', flush=True)\n"
+    code = ("import signal, sys; sys.path.insert(0, {!r})\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background of a shell ignores it\n"
+            "from probing._notebook import evaluate\nprint('ready', flush=True)\n"
             "status = evaluate({!r}, 'import time\\nwhile True: time.sleep(0.01)', lambda stream, text: print(text, end=''))\nprint('status', status)\n").format(PACKAGE, str(job.pid))
     environment = dict(os.environ, PATH=os.path.dirname(PROBING) + os.pathsep + os.environ["PATH"])
     child = subprocess.Popen([python, "-c", code], stdout=subprocess.PIPE, env=environment, encoding="utf-8")
@@ -102,7 +104,7 @@ def test_interrupt(job):
         time.sleep(0.5)  # the code runs by then; there is no event for it from outside
         began = time.monotonic()
         child.send_signal(2)
-        rest = child.stdout.read()
+        rest = child.communicate(timeout=60)[0]
         assert "KeyboardInterrupt" in rest and time.monotonic() - began < 20, rest
     finally:
         child.kill()
