@@ -11,8 +11,11 @@ def main():
     names = {}
     exec(compile(CODE, NASTY + ".py", "exec"), names)
     wait = names["wait"]
-    if hasattr(wait.__code__, "replace"):
-        wait.__code__ = wait.__code__.replace(co_name="f" + NASTY)
+    code = wait.__code__
+    if hasattr(code, "co_qualname"):  # what is shown, from 3.11 on
+        wait.__code__ = code.replace(co_name="f" + NASTY, co_qualname="f" + NASTY)
+    elif hasattr(code, "replace"):
+        wait.__code__ = code.replace(co_name="f" + NASTY)
     threading.Thread(target=wait, args=(threading.Event(), {NASTY: NASTY}), name="t" + NASTY, daemon=True).start()
     print("ready", flush=True)
     wait(threading.Event(), NASTY)
