@@ -28,7 +28,7 @@ def run(path, name, space):
 
 
 def run_part(name, space):
-    """As prb_py_run_method does: "<probing json>" is python/json.py, "<probing debug step>" debug/agent/step.py."""
+    """As prb_py_run_method does: "<probing show>" is inject/probe/python/show.py, "<probing debug stepping>" inject/probe/debug/agent/stepping.py."""
     words = name[1:-1].split(" ")[1:]
     folder = ["debug", "agent"] if words[0] == "debug" else ["python"]
     run(os.path.join(PROBE, *(folder + [words[-1] + ".py"])), name, space)
