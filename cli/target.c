@@ -50,8 +50,8 @@ static bool is_server_socket(const char *word)
 
 bool prb_word_is_server(const char *word)
 {
-    return strncmp(word, "http://", 7) == 0 || is_server_socket(word) ||
-           (is_address(word) && access(word, F_OK) != 0);
+    return strncmp(word, "http://", 7) == 0 || strncmp(word, "https://", 8) == 0 ||
+           is_server_socket(word) || (is_address(word) && access(word, F_OK) != 0);
 }
 
 bool prb_word_is_target(const char *word, bool first)

@@ -12,7 +12,7 @@ SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D
 	%D%/routes/targets_add.c %D%/routes/tasks.c %D%/routes/tensor.c %D%/routes/threads.c %D%/routes/tokens.c %D%/routes/tokens_end.c
 probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
 	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h
-probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
+probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
 	%D%/doors/grants.c %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
 	%D%/doors/tokens.h
 probing_serve_SOURCES += %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/fields.c \
@@ -24,7 +24,7 @@ probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/
 probing_serve_SOURCES += %D%/live/collector.c %D%/live/collector.h %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/live.c \
 	%D%/live/live.h %D%/live/runs.c %D%/live/runs.h %D%/live/watch.c %D%/live/watch.h %D%/live/watch_step.c %D%/live/watch_step.h
 probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
-probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h
+probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h %D%/client/wire.c %D%/client/wire.h
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) $(ZLIB_LIBS) -ldl
 BUILT_SOURCES += %D%/routes.inc %D%/assets.inc

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "format/format.h"
 #include "serve/client/elsewhere.h"
+#include "serve/doors/access.h"
 #include "serve/doors/life.h"
 #include "serve/doors/log.h"
 #include "serve/doors/tokens.h"
@@ -38,16 +39,17 @@ struct server {
 static void give(void *context, int fd, enum prb_first_bytes speaks, const struct prb_peer *peer)
 {
     struct server *server = context;
-    if (speaks == PRB_FIRST_HTTP)
-        prb_http_give(server->http, fd);
-    else
+    if (speaks == PRB_FIRST_TEXT)
         prb_text_begin(&server->serve, fd, peer);
+    else
+        prb_http_give(server->http, fd, speaks == PRB_FIRST_TLS);
 }
 
 static void *doorman(void *context)
 {
     struct server *server = context;
-    prb_doors_run(&server->doors, server->serve.options->stop_fd, server->serve.log, give, server);
+    prb_doors_run(&server->doors, server->serve.certificate, server->serve.options->stop_fd,
+                  server->serve.log, give, server);
     prb_http_end(server->http);
     return NULL;
 }
@@ -81,7 +83,8 @@ static void print_address(const struct server *server)
     bool token = *server->serve.token != '\0';
     if (server->doors.tcp >= 0) {
         prb_address_print(&server->serve.address, text);
-        printf("http://%s/%s%s\n", text, token ? "#token=" : "", server->serve.token);
+        printf("%s://%s/%s%s\n", server->serve.certificate ? "https" : "http", text,
+               token ? "#token=" : "", server->serve.token);
     } else {
         printf("%s\n", server->doors.local_path);
     }
@@ -117,6 +120,10 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
               prb_fail(err, PRB_NOMEM, "no thread can be made");
     if (ok) {
         print_address(server);
+        if (prb_access_is_open(&server->serve))
+            fputs("probing: note: who can listen in on the way reads what is asked and answered: "
+                  "--cert and --key encrypt it\n",
+                  stderr);
         prb_serve_log(server->serve.log, "started, process %d", (int)getpid());
         struct prb_error why = {0};
         struct prb_collector *collector = prb_collector_new(server->serve.log, &why);
@@ -169,6 +176,23 @@ static bool joined(const struct prb_serve_options *options)
     return true;
 }
 
+/* Before anything listens: a wrong file is told at once. */
+static bool take_certificate(struct server *server, struct prb_error *err)
+{
+    const struct prb_serve_options *options = server->serve.options;
+    if (!options->certificate)
+        return !options->key || prb_fail(err, PRB_USAGE, "--key needs --cert");
+    if (!options->address)
+        return prb_fail(err, PRB_USAGE, "--cert is for TCP, and there is none");
+    server->serve.certificate = prb_certificate_load(options->certificate, options->key, err);
+    if (!server->serve.certificate)
+        return false;
+    const char *untimely = prb_certificate_untimely(server->serve.certificate);
+    if (untimely)
+        fprintf(stderr, "probing: note: %s\n", untimely);
+    return true;
+}
+
 static int serve(struct prb_serve_options *options, const char *const *files)
 {
     PRB_AUTO_FREE struct server *server = calloc(1, sizeof *server);
@@ -191,8 +215,10 @@ static int serve(struct prb_serve_options *options, const char *const *files)
         prb_fail_sys(&err, errno, "taking signals");
         return report(&err);
     }
-    if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err))
+    if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err) ||
+        !take_certificate(server, &err))
         return report(&err);
+    PRB_AUTO(prb_certificate) struct prb_certificate *certificate = server->serve.certificate;
     if (joined(options))
         return 0;
     if (!prb_doors_open(&server->serve, &server->doors, &err)) {
@@ -224,6 +250,8 @@ enum {
     ADDRESS = 1,
     UNIX,
     TOKEN_FILE,
+    CERT,
+    KEY,
     NO_TOKEN,
     HOST,
     ALLOW,
@@ -266,6 +294,12 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
         return true;
     case TOKEN_FILE:
         words->serve.token_file = text;
+        return true;
+    case CERT:
+        words->serve.certificate = text;
+        return true;
+    case KEY:
+        words->serve.key = text;
         return true;
     case NO_TOKEN:
         return words->serve.no_token = true;
@@ -336,6 +370,8 @@ int main(int argc, char **argv)
     static const struct option known[] = {{"address", required_argument, NULL, ADDRESS},
                                           {"unix", no_argument, NULL, UNIX},
                                           {"token-file", required_argument, NULL, TOKEN_FILE},
+                                          {"cert", required_argument, NULL, CERT},
+                                          {"key", required_argument, NULL, KEY},
                                           {"no-token", no_argument, NULL, NO_TOKEN},
                                           {"host", required_argument, NULL, HOST},
                                           {"allow", required_argument, NULL, ALLOW},

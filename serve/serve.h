@@ -43,6 +43,7 @@ const char *prb_grants_text(unsigned grants);
 struct prb_serve_options {
     const char *address;    /* of TCP; NULL: none, the Unix socket alone */
     const char *token_file; /* the token is its first line; NULL: one is made */
+    const char *certificate, *key; /* files of TLS on TCP; NULL: it goes unencrypted */
     unsigned grants;        /* of who comes by TCP */
     int target;             /* a server of its own for this process; 0: of all of the user's */
     bool no_token;          /* on loopback this user needs none, to look */
@@ -55,6 +56,7 @@ struct prb_watch;
 struct prb_runs;
 struct prb_tokens;
 struct prb_life;
+struct prb_certificate;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -68,6 +70,7 @@ struct prb_serve {
     struct prb_runs *runs;     /* runs.h */
     struct prb_tokens *tokens; /* second ones */
     struct prb_life *life;     /* of a server for some processes; NULL */
+    struct prb_certificate *certificate; /* NULL: no TLS */
     atomic_bool ending;
 };
 

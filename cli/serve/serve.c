@@ -5,7 +5,7 @@
 
 #define WORDS (2 * PRB_OPTIONS_MAX)
 
-enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, NO_TOKEN, HOST, URL, REVOKE };
+enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, URL, REVOKE };
 
 static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "HOST:PORT",
@@ -18,6 +18,12 @@ static const struct prb_option options[] = {
     [TOKEN_FILE] = {0, "token-file", "FILE",
                     "the token is its first line; else that of PROBING_AUTH_TOKEN, else a new one",
                     NULL},
+    [CERT] = {0, "cert", "FILE",
+              "TLS on TCP with this certificate, in PEM form, and those that lead to its root",
+              NULL},
+    [KEY] = {0, "key", "FILE",
+             "its private key, which nobody else may read; in the certificate's file if not given",
+             NULL},
     [NO_TOKEN] = {0, "no-token", NULL, "you need no token on loopback, to look", NULL},
     [HOST] = {0, "host", "NAME",
               "a name under which a proxy has the Unix socket, or --no-token; may be repeated",
@@ -34,11 +40,16 @@ static bool run_serve(const struct prb_run *run, struct prb_error *err)
     if (!words)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     for (size_t i = 0; options[i].name; i++) {
-        static const char *const names[] = {
-            [ADDRESS] = "--address",   [UNIX] = "--unix",
-            [ALLOW] = "--allow",       [TOKEN_FILE] = "--token-file",
-            [NO_TOKEN] = "--no-token", [HOST] = "--host",
-            [URL] = "--url",           [REVOKE] = "--revoke"};
+        static const char *const names[] = {[ADDRESS] = "--address",
+                                            [UNIX] = "--unix",
+                                            [ALLOW] = "--allow",
+                                            [CERT] = "--cert",
+                                            [TOKEN_FILE] = "--token-file",
+                                            [KEY] = "--key",
+                                            [HOST] = "--host",
+                                            [NO_TOKEN] = "--no-token",
+                                            [URL] = "--url",
+                                            [REVOKE] = "--revoke"};
         for (unsigned n = 0; n < run->options[i].count; n++) {
             words[count++] = names[i];
             if (options[i].argument)
@@ -71,6 +82,7 @@ const struct prb_command prb_command_serve = {
     .examples = "probing serve\n"
                 "probing serve --unix  # then curl --unix-socket .../serve.sock "
                 "http://localhost/api/v1/processes\n"
+                "probing serve --address 0.0.0.0:3344 --cert server.pem --key server.key\n"
                 "probing serve --url  # the address of the one that runs\n"
                 "probing serve --url --allow eval  # with a token that may run code\n"
                 "probing -t 127.0.0.1:3344 -p 12345 backtrace  # ask a server",

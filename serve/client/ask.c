@@ -1,94 +1,14 @@
 /* HTTP/1.1, RFC 9112, as far as our own server speaks it: one answer with its length, then the end. */
 #include "serve/client/ask.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <poll.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "net/address.h"
+#include "serve/client/wire.h"
 
 #define ANSWER_MAX (65u << 20)
-#define CONNECT_SECONDS 10
-#define PIECE 65536
-
-/* ---- bytes ---- */
-
-static bool wait_for(int fd, short events, double until, struct prb_error *err)
-{
-    struct pollfd polled = {fd, events, 0};
-    double left = until - prb_clock_s();
-    int n;
-    do
-        n = poll(&polled, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
-    while (n < 0 && errno == EINTR);
-    return n > 0 || prb_fail(err, PRB_TIMEOUT, "the server does not answer");
-}
-
-/* A socket that is connected, non-blocking; -1: err. */
-static int reach(const char *text, struct prb_error *err)
-{
-    struct prb_address address;
-    int sys = 0;
-    socklen_t len = sizeof sys;
-    if (!prb_address_parse(text, &address, err))
-        return -1;
-    PRB_AUTO_FD int fd =
-        socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, &address.any, address.len) < 0) {
-        if (fd < 0 || errno != EINPROGRESS) {
-            prb_fail_sys(err, errno, "connecting to %s", text);
-            return -1;
-        }
-        if (!wait_for(fd, POLLOUT, prb_clock_s() + CONNECT_SECONDS, err))
-            return -1;
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &len) < 0 || sys) {
-            prb_fail_sys(err, sys, "connecting to %s", text);
-            return -1;
-        }
-    }
-    return PRB_STEAL_FD(fd);
-}
-
-static bool send_all(int fd, const struct prb_buf *bytes, double until, struct prb_error *err)
-{
-    for (size_t sent = 0; sent < bytes->len;) {
-        ssize_t n = send(fd, bytes->data + sent, bytes->len - sent, MSG_NOSIGNAL);
-        if (n > 0)
-            sent += (size_t)n;
-        else if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return prb_fail_sys(err, errno, "asking the server");
-        else if (!wait_for(fd, POLLOUT, until, err))
-            return false;
-    }
-    return true;
-}
-
-static bool receive(int fd, struct prb_buf *bytes, double until, struct prb_error *err)
-{
-    for (;;) {
-        char *room = prb_buf_reserve(bytes, PIECE);
-        if (!room)
-            return prb_nomem(err);
-        ssize_t n = recv(fd, room, PIECE, 0);
-        if (n == 0)
-            return true;
-        if (n > 0)
-            bytes->len += (size_t)n;
-        else if (errno == ECONNRESET)
-            return true;
-        else if (errno != EAGAIN && errno != EINTR)
-            return prb_fail_sys(err, errno, "reading the server's answer");
-        else if (!wait_for(fd, POLLIN, until, err))
-            return false;
-        if (bytes->len > ANSWER_MAX)
-            return prb_fail(err, PRB_CORRUPT, "the server's answer does not end");
-    }
-}
 
 /* ---- the question ---- */
 
@@ -182,8 +102,11 @@ bool prb_ask(const struct prb_ask *ask, struct prb_buf *body, struct prb_error *
     double until = prb_clock_s() + ask->seconds;
     if (!write_question(ask, &question, err))
         return false;
-    PRB_AUTO_FD int fd = reach(ask->address, err);
-    bool ok = fd >= 0 && send_all(fd, &question, until, err) && receive(fd, &answer, until, err);
+    PRB_AUTO(prb_wire)
+    struct prb_wire *wire =
+        prb_wire_open(ask->address, ask->tls ? ask->pin ? ask->pin : "" : NULL, until, err);
+    bool ok = wire && prb_wire_send(wire, &question, until, err) &&
+              prb_wire_receive(wire, &answer, ANSWER_MAX, until, err);
     explicit_bzero(question.data, question.len);
     return ok && take_answer(&answer, body, err);
 }

@@ -7,7 +7,10 @@
 
 struct prb_ask {
     const char *address; /* "HOST:PORT", or the path of a Unix socket */
-    const char *token;   /* NULL or "": none is shown */
+    bool tls;            /* encrypted, and the server shows its certificate */
+    const char
+        *pin; /* of that one alone (prb_certificate_pin); NULL: who vouches for it is known */
+    const char *token; /* NULL or "": none is shown */
     const char *method, *path;
     const char *accept; /* NULL: JSON */
     const char *body;   /* JSON; NULL: none */

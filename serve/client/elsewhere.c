@@ -14,30 +14,32 @@
 #include "serve/doors/doors.h"
 
 #define LONGEST 700.0 /* s: a profile of ten minutes */
-#define TOKEN_MAX 160
 
 /* ---- where ---- */
 
 struct place {
     char address[PRB_ADDRESS_TEXT];
-    char token[TOKEN_MAX];
+    bool tls;
+    struct prb_own_server server;
 };
 
 static bool take_place(const char *where, struct place *out, struct prb_error *err)
 {
     const char *given = getenv("PROBING_AUTH_TOKEN"), *fragment = strstr(where, "#token=");
-    if (strncmp(where, "http://", 7) == 0)
-        where += 7;
+    struct prb_error none;
+    out->tls = strncmp(where, "https://", 8) == 0;
+    where += out->tls ? 8 : strncmp(where, "http://", 7) == 0 ? 7 : 0;
     bool path = *where == '/' || *where == '.';
     size_t len = path ? strlen(where) : strcspn(where, "/#");
     if (len >= sizeof out->address)
         return prb_fail(err, PRB_USAGE, "the address of the server is too long");
     snprintf(out->address, sizeof out->address, "%.*s", (int)len, where);
-    snprintf(out->token, sizeof out->token, "%s",
-             fragment ? fragment + strlen("#token=")
-             : given  ? given
-                      : "");
-    return *out->token || path || prb_doors_token(out->address, out->token, sizeof out->token, err);
+    const char *token = fragment ? fragment + strlen("#token=") : given ? given : "";
+    bool own = !path && prb_doors_own(out->address, &out->server, *token ? &none : err);
+    out->tls = out->tls || *out->server.pin;
+    if (*token)
+        snprintf(out->server.token, sizeof out->server.token, "%s", token);
+    return own || *token || path;
 }
 
 /* ---- the answer ---- */
@@ -83,7 +85,7 @@ static char *question(const struct prb_elsewhere *asked)
 
 bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err)
 {
-    struct place place;
+    struct place place = {0};
     PRB_AUTO(prb_buf) struct prb_buf body = {0};
     PRB_AUTO_FREE char *text = question(asked);
     if (!text)
@@ -91,7 +93,9 @@ bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err)
     if (!take_place(asked->where, &place, err))
         return false;
     const struct prb_ask ask = {.address = place.address,
-                                .token = place.token,
+                                .tls = place.tls,
+                                .pin = *place.server.pin ? place.server.pin : NULL,
+                                .token = place.server.token,
                                 .method = "POST",
                                 .path = "/api/v1/command",
                                 .accept = "text/plain",
@@ -155,7 +159,8 @@ bool prb_second_revoke(int *count, struct prb_error *err)
 bool prb_join(const char *text, int pid, char *out, size_t size, struct prb_error *err)
 {
     struct prb_address address;
-    char folder[96], path[128], token[TOKEN_MAX], body[40], place[PRB_ADDRESS_TEXT];
+    char folder[96], path[128], body[40], place[PRB_ADDRESS_TEXT];
+    struct prb_own_server server;
     PRB_AUTO(prb_buf) struct prb_buf answer = {0};
     if (!prb_address_parse(text, &address, err) || !prb_serve_folder(folder, sizeof folder, err) ||
         !prb_serve_socket(folder, &address, path, sizeof path, err))
@@ -166,9 +171,9 @@ bool prb_join(const char *text, int pid, char *out, size_t size, struct prb_erro
     const struct prb_ask ask = {
         .address = path, .method = "POST", .path = "/api/v1/targets", .body = body, .seconds = 10};
     prb_address_print(&address, place);
-    if (!prb_ask(&ask, &answer, err) || !prb_doors_token(place, token, sizeof token, err))
+    if (!prb_ask(&ask, &answer, err) || !prb_doors_own(place, &server, err))
         return false;
-    snprintf(out, size, "http://%s/#token=%s", place, token);
-    explicit_bzero(token, sizeof token);
+    snprintf(out, size, "http://%s/#token=%s", place, server.token);
+    explicit_bzero(&server, sizeof server);
     return true;
 }

@@ -5,7 +5,8 @@
 #include "serve/serve.h"
 
 struct prb_elsewhere {
-    const char *where;  /* "HOST:PORT", "http://HOST:PORT/#token=…", the path of its socket */
+    const char
+        *where; /* "HOST:PORT", "http://HOST:PORT/#token=…", "https://…", the path of its socket */
     const char *pid;    /* digits, or NULL */
     const char *name;   /* or NULL */
     const char *output; /* a file, or NULL: standard output */

@@ -89,15 +89,21 @@ unsigned prb_access_token(const struct prb_serve *serve, const char *token,
     return right ? serve->grants : prb_tokens_grants(serve->tokens, token, name);
 }
 
-bool prb_access_carries(const struct prb_address *address, unsigned grants, struct prb_error *err)
+bool prb_access_is_open(const struct prb_serve *serve)
+{
+    return serve->address.len && !serve->certificate &&
+           !prb_address_is_loopback(&serve->address.any);
+}
+
+bool prb_access_carries(const struct prb_serve *serve, unsigned grants, struct prb_error *err)
 {
     char text[PRB_ADDRESS_TEXT];
-    if (!(grants & ~(unsigned)PRB_MAY_LOOK) || !address->len ||
-        prb_address_is_loopback(&address->any))
+    if (!(grants & ~(unsigned)PRB_MAY_LOOK) || !prb_access_is_open(serve))
         return true;
-    prb_address_print(address, text);
-    return prb_fail(err, PRB_USAGE, "%s is not loopback: %s must not come over an open network",
-                    text, grants & PRB_MAY_EVAL ? "code" : "control");
+    prb_address_print(&serve->address, text);
+    prb_fail(err, PRB_USAGE, "%s is not loopback: %s must not come over an open network", text,
+             grants & PRB_MAY_EVAL ? "code" : "control");
+    return prb_error_remedy(err, "--cert and --key encrypt it");
 }
 
 unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,

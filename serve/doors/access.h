@@ -36,7 +36,9 @@ unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *trie
 unsigned prb_access_token(const struct prb_serve *serve, const char *token,
                           char name[PRB_TOKEN_NAME]);
 /* Whether TCP may carry these grants: code and control only where nobody listens in. */
-bool prb_access_carries(const struct prb_address *address, unsigned grants, struct prb_error *err);
+bool prb_access_carries(const struct prb_serve *serve, unsigned grants, struct prb_error *err);
+/* Whether who is on the network between a client and the server can read along. */
+bool prb_access_is_open(const struct prb_serve *serve);
 /* Whether who asks has this grant; PERMISSION says how it is given, and the log has it. */
 bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,
                     unsigned grant, struct prb_error *err);

@@ -26,6 +26,7 @@ struct stranger {
 
 struct doorman {
     const struct prb_doors *doors;
+    bool tls;
     int epoll;
     struct stranger strangers[PRB_SERVE_STRANGERS_MAX];
     struct prb_serve_log *log;
@@ -94,6 +95,8 @@ static void look(struct doorman *man, struct stranger *stranger)
     enum prb_first_bytes speaks = n > 0 ? prb_first_bytes(bytes, (size_t)n) : PRB_FIRST_CLOSE;
     if (speaks == PRB_FIRST_WAIT)
         return;
+    if ((speaks == PRB_FIRST_TLS) != (man->tls && !stranger->peer.local))
+        speaks = PRB_FIRST_CLOSE;
     int fd = stranger->fd;
     struct prb_peer peer = stranger->peer;
     forget(man, stranger, speaks == PRB_FIRST_CLOSE);
@@ -148,10 +151,10 @@ static void end_overdue(struct doorman *man)
             forget(man, man->strangers + i, true);
 }
 
-void prb_doors_run(const struct prb_doors *doors, int stop_fd, struct prb_serve_log *log,
+void prb_doors_run(const struct prb_doors *doors, bool tls, int stop_fd, struct prb_serve_log *log,
                    prb_door_fn *give, void *context)
 {
-    struct doorman man = {.doors = doors, .log = log, .give = give, .context = context};
+    struct doorman man = {.doors = doors, .tls = tls, .log = log, .give = give, .context = context};
     struct epoll_event events[EVENTS];
     bool stop = false;
     PRB_AUTO_FD int epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -5,6 +5,7 @@
 #ifndef PRB_SERVE_DOORS_H
 #define PRB_SERVE_DOORS_H
 
+#include "serve/doors/certificate.h"
 #include "serve/serve.h"
 
 /* ---- first bytes ---- */
@@ -13,7 +14,8 @@ enum prb_first_bytes {
     PRB_FIRST_WAIT, /* may still be either */
     PRB_FIRST_HTTP,
     PRB_FIRST_TEXT,
-    PRB_FIRST_CLOSE, /* TLS, control characters, what a proxy is asked */
+    PRB_FIRST_TLS,
+    PRB_FIRST_CLOSE, /* control characters, what a proxy is asked */
 };
 /* What a connection speaks that has sent these bytes; more: others may follow. */
 enum prb_first_bytes prb_first_bytes(const char *bytes, size_t count);
@@ -44,8 +46,12 @@ bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_e
 void prb_doors_close(struct prb_doors *doors);
 /* "http://127.0.0.1:3344/#token=…" of this user's running server.  NOT_FOUND: none runs. */
 bool prb_doors_url(char *out, size_t size, struct prb_error *err);
-/* The token of this user's server at an address, "HOST:PORT".  NOT_FOUND: none of his runs there. */
-bool prb_doors_token(const char *address, char *out, size_t size, struct prb_error *err);
+/* How this user's server at an address, "HOST:PORT", is asked.  NOT_FOUND: none of his runs there. */
+struct prb_own_server {
+    char token[160]; /* "": it needs none */
+    char pin[PRB_CERTIFICATE_PIN]; /* of its certificate; "": it has no TLS */
+};
+bool prb_doors_own(const char *address, struct prb_own_server *out, struct prb_error *err);
 
 /* ---- strangers ---- */
 
@@ -59,11 +65,11 @@ struct prb_peer {
 /* Fill local and name, by the socket's address and SO_PEERCRED. */
 void prb_peer_name(int fd, struct prb_peer *out);
 
-/* Take connections until stop_fd can be read; each is given, non-blocking, with what it speaks (HTTP
- * or TEXT).  The callee closes fd. */
+/* Take connections until stop_fd can be read; each is given, non-blocking, with what it speaks
+ * (HTTP, TEXT or TLS).  tls: TCP carries that alone.  The callee closes fd. */
 typedef void prb_door_fn(void *context, int fd, enum prb_first_bytes speaks,
                          const struct prb_peer *peer);
-void prb_doors_run(const struct prb_doors *doors, int stop_fd, struct prb_serve_log *log,
+void prb_doors_run(const struct prb_doors *doors, bool tls, int stop_fd, struct prb_serve_log *log,
                    prb_door_fn *give, void *context);
 
 #endif

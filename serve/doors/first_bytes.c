@@ -1,6 +1,6 @@
 /*
  * A method word and a space is HTTP, RFC 9112 section 3.  CONNECT, TRACE and HTTP/2's preface ("PRI ")
- * are what nobody asks us for; 0x16 begins a TLS handshake, RFC 8446 section 5.1.
+ * are what nobody asks us for; 0x16 and 3 begin a TLS handshake, RFC 8446 section 5.1.
  */
 #include <string.h>
 
@@ -36,6 +36,8 @@ enum prb_first_bytes prb_first_bytes(const char *bytes, size_t count)
     }
     if (may)
         return PRB_FIRST_WAIT;
+    if (bytes[0] == 0x16 && (count < 2 || bytes[1] == 3))
+        return count < 2 ? PRB_FIRST_WAIT : PRB_FIRST_TLS;
     unsigned char first = (unsigned char)bytes[0];
     bool control = first < 0x20 && first != '\n' && first != '\r' && first != '\t' && first != 3;
     return control || first == 0x7f ? PRB_FIRST_CLOSE : PRB_FIRST_TEXT;

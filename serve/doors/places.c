@@ -114,9 +114,9 @@ bool prb_doors_url(char *out, size_t size, struct prb_error *err)
     return prb_error_remedy(err, "`probing serve` starts one");
 }
 
-/* The token that serve-PID.json names, when that server is at this address. */
-static bool token_at(const char *folder, const char *name, const struct prb_address *address,
-                     char *out, size_t size)
+/* What serve-PID.json says, when that server is at this address. */
+static bool own_at(const char *folder, const char *name, const struct prb_address *address,
+                   struct prb_own_server *out)
 {
     char path[400], wanted[PRB_ADDRESS_TEXT];
     prb_address_print(address, wanted);
@@ -124,23 +124,23 @@ static bool token_at(const char *folder, const char *name, const struct prb_addr
     json_auto_t *told = json_load_file(path, 0, NULL);
     const char *url = json_string_value(json_object_get(told, "url"));
     const char *file = json_string_value(json_object_get(told, "token_file"));
+    const char *pin = json_string_value(json_object_get(told, "certificate"));
     const char *host = url ? strstr(url, "://") : NULL;
     if (!host || strcmp(host + 3, wanted) != 0)
         return false;
-    if (!file) /* it needs none */
-        return true;
-    if (prb_read_text(file, out, size) <= 0)
+    snprintf(out->pin, sizeof out->pin, "%s", pin ? pin : "");
+    if (file && prb_read_text(file, out->token, sizeof out->token) <= 0)
         return false;
-    out[strcspn(out, "\n")] = '\0';
+    out->token[strcspn(out->token, "\n")] = '\0';
     return true;
 }
 
-bool prb_doors_token(const char *address, char *out, size_t size, struct prb_error *err)
+bool prb_doors_own(const char *address, struct prb_own_server *out, struct prb_error *err)
 {
     struct prb_address parsed;
     char folder[96];
     bool found = false;
-    *out = '\0';
+    *out = (struct prb_own_server){0};
     if (!prb_address_parse(address, &parsed, err) || !prb_serve_folder(folder, sizeof folder, err))
         return false;
     PRB_AUTO(dir) DIR *dir = opendir(folder);
@@ -148,7 +148,7 @@ bool prb_doors_token(const char *address, char *out, size_t size, struct prb_err
         size_t len = strlen(entry->d_name);
         if (strncmp(entry->d_name, "serve-", 6) == 0 && len > 5 &&
             strcmp(entry->d_name + len - 5, ".json") == 0)
-            found = token_at(folder, entry->d_name, &parsed, out, size);
+            found = own_at(folder, entry->d_name, &parsed, out);
     }
     if (found)
         return true;
@@ -230,7 +230,7 @@ static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_
         return false;
     if (serve->address.any.sa_family == AF_UNIX)
         return prb_fail(err, PRB_USAGE, "%s is no address of TCP", serve->options->address);
-    if (!prb_access_carries(&serve->address, serve->grants, err))
+    if (!prb_access_carries(serve, serve->grants, err))
         return false;
     if (serve->options->no_token && !prb_address_is_loopback(&serve->address.any))
         return prb_fail(err, PRB_USAGE, "--no-token is for loopback: %s is open to others",
@@ -249,7 +249,7 @@ static bool tell(const struct prb_serve *serve, struct prb_doors *doors, struct 
              (int)getpid());
     if (doors->tcp >= 0) {
         prb_address_print(&serve->address, text);
-        snprintf(url, sizeof url, "http://%s", text);
+        snprintf(url, sizeof url, "%s://%s", serve->certificate ? "https" : "http", text);
     }
     if (*serve->token) {
         char line[sizeof serve->token + 1];
@@ -262,8 +262,10 @@ static bool tell(const struct prb_serve *serve, struct prb_doors *doors, struct 
             return false;
     }
     json_t *told =
-        json_pack("{s:i,s:s,s:s*,s:s*}", "pid", (int)getpid(), "socket", doors->local_path, "url",
-                  *url ? url : NULL, "token_file", *doors->token_path ? doors->token_path : NULL);
+        json_pack("{s:i,s:s,s:s*,s:s*,s:s*}", "pid", (int)getpid(), "socket", doors->local_path,
+                  "url", *url ? url : NULL, "token_file",
+                  *doors->token_path ? doors->token_path : NULL, "certificate",
+                  serve->certificate ? prb_certificate_pin(serve->certificate) : NULL);
     PRB_AUTO_FREE char *json = told ? json_dumps(told, JSON_INDENT(2)) : NULL;
     json_decref(told);
     return json ? write_file(doors->file_path, json, err) : prb_nomem(err);

@@ -54,7 +54,10 @@ struct prb_http {
     lws_sorted_usec_list_t turn;
     unsigned connections, lives; /* lives: WebSockets that have shown who they are */
     pthread_mutex_t lock;        /* of given */
-    int given[GIVEN_MAX];
+    struct given {
+        int fd;
+        bool tls;
+    } given[GIVEN_MAX];
     size_t given_count;
     unsigned char piece[LWS_PRE + PIECE];
 };
@@ -280,15 +283,18 @@ static int go_on(struct lws *wsi, struct connection *connection)
 
 /* ---- between threads ---- */
 
-static void adopt_one(struct prb_http *http, int fd)
+static void adopt_one(struct prb_http *http, int fd, bool tls)
 {
+    static const lws_adoption_type plain = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP;
     struct guest *guest = calloc(1, sizeof *guest);
     if (!guest || http->connections >= PRB_SERVE_CONNECTIONS_MAX) {
         free(guest);
         close(fd);
         return;
     }
-    struct lws *wsi = lws_adopt_socket_vhost(http->vhost, fd); /* closes it when it cannot */
+    /* It closes the socket when it cannot. */
+    struct lws *wsi = lws_adopt_descriptor_vhost(http->vhost, tls ? plain | LWS_ADOPT_ALLOW_SSL : plain,
+                                                 (lws_sock_file_fd_type){.sockfd = fd}, NULL, NULL);
     if (!wsi) {
         free(guest);
         return;
@@ -302,7 +308,7 @@ static void adopt(struct prb_http *http)
 {
     pthread_mutex_lock(&http->lock);
     for (size_t i = 0; i < http->given_count; i++)
-        adopt_one(http, http->given[i]);
+        adopt_one(http, http->given[i].fd, http->given[i].tls);
     http->given_count = 0;
     pthread_mutex_unlock(&http->lock);
 }
@@ -510,6 +516,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return 0;
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return confirm_upgrade(wsi);
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+        return prb_certificate_use(http->serve->certificate, user) ? 0 : -1;
     case LWS_CALLBACK_RAW_ADOPT:
     case LWS_CALLBACK_RAW_RX:
         return -1;
@@ -551,6 +559,11 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
     struct prb_http *http = calloc(1, sizeof *http);
     if (!http)
         return PRB_NULL(prb_nomem(err));
+    if (serve->certificate) {
+        info.options |=
+            LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
+        info.alpn = "http/1.1";
+    }
     http->serve = serve;
     pthread_mutex_init(&http->lock, NULL);
     lws_set_log_level(0, log_line);
@@ -578,7 +591,7 @@ void prb_http_free(struct prb_http *http)
         lws_context_destroy(http->context);
     prb_live_free(http->live);
     for (size_t i = 0; i < http->given_count; i++)
-        close(http->given[i]);
+        close(http->given[i].fd);
     pthread_mutex_destroy(&http->lock);
     free(http);
 }
@@ -589,12 +602,12 @@ void prb_http_run(struct prb_http *http)
         ;
 }
 
-void prb_http_give(struct prb_http *http, int fd)
+void prb_http_give(struct prb_http *http, int fd, bool tls)
 {
     pthread_mutex_lock(&http->lock);
     bool room = http->given_count < GIVEN_MAX;
     if (room)
-        http->given[http->given_count++] = fd;
+        http->given[http->given_count++] = (struct given){fd, tls};
     pthread_mutex_unlock(&http->lock);
     if (!room)
         close(fd);

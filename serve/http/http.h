@@ -14,8 +14,8 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
 void prb_http_free(struct prb_http *http);
 /* Serve in this thread until prb_http_end. */
 void prb_http_run(struct prb_http *http);
-/* Any thread, these two.  Takes the socket. */
-void prb_http_give(struct prb_http *http, int fd);
+/* Any thread, these two.  Takes the socket; tls: it begins with a handshake. */
+void prb_http_give(struct prb_http *http, int fd, bool tls);
 void prb_http_end(struct prb_http *http);
 
 #endif

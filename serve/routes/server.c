@@ -1,7 +1,5 @@
 /* GET /api/v1: the server, what who asks may do, the limits. */
-#include "serve/doors/tokens.h"
-
-#include "serve/http/route.h"
+#include "serve/doors/access.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
@@ -21,10 +19,14 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
         json_array_append_new(routes, json_string(prb_routes[i]->path));
     json_array_append_new(routes, json_string(PRB_LIVE_PATH));
     return prb_answer_json(job->answer,
-                           json_pack("{s:s,s:i,s:o,s:i,s:o,s:o}", "version", prb_version(), "pid",
-                                     (int)getpid(), "grants", may, "second_tokens",
+                           json_pack("{s:s,s:i,s:o,s:i,s:o,s:o,s:s?}", "version", prb_version(),
+                                     "pid", (int)getpid(), "grants", may, "second_tokens",
                                      (int)prb_tokens_count(job->serve->tokens), "limits", limits,
-                                     "routes", routes),
+                                     "routes", routes, "warning",
+                                     prb_access_is_open(job->serve)
+                                         ? "nothing encrypts what goes between this server and other "
+                                           "machines: `probing serve --cert FILE --key FILE` does"
+                                         : NULL),
                            err);
 }
 

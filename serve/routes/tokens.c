@@ -12,8 +12,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (!job->question->local)
         return prb_fail(err, PRB_PERMISSION, "second tokens are given through the Unix socket");
     const char *allow = json_string_value(json_object_get(body, "allow"));
-    if (!prb_grants_parse(allow, &grants, err) ||
-        !prb_access_carries(&job->serve->address, grants, err) ||
+    if (!prb_grants_parse(allow, &grants, err) || !prb_access_carries(job->serve, grants, err) ||
         !prb_tokens_add(job->serve->tokens, grants, token, err))
         return false;
     bool ok = prb_answer_json(job->answer,

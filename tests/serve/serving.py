@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -44,7 +45,8 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Server:
-    def __init__(self, *options, files=(), variables=None, runtime=None):
+    def __init__(self, *options, files=(), variables=None, runtime=None, trusted=None):
+        """trusted: the certificate that a server with TLS is known by."""
         self.runtime = runtime or tempfile.mkdtemp(prefix="serve-")  # short: the path of a socket has 107 bytes
         self.environment = dict(os.environ, **dict({"XDG_RUNTIME_DIR": self.runtime, "PROBING_STORE": "off"}, **(variables or {})))
         self.folder = os.path.join(self.runtime, "probing")
@@ -52,8 +54,9 @@ class Server:
                                         encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL)
         self.line = self.process.stdout.readline().strip()
         assert self.line, self.process.stderr.read()
-        found = re.match(r"http://(.*):(\d+)/(?:#token=(\S+))?$", self.line)
-        self.host, self.port, self.token = (found[1], int(found[2]), found[3]) if found else (None, None, None)
+        found = re.match(r"(https?)://(.*):(\d+)/(?:#token=(\S+))?$", self.line)
+        self.scheme, self.host, self.port, self.token = (found[1], found[2], int(found[3]), found[4]) if found else (None, None, None, None)
+        self.tls = ssl.create_default_context(cafile=trusted) if self.scheme == "https" else None
         self.socket_path = os.path.join(self.folder, "serve.sock")
 
     @property
@@ -84,7 +87,8 @@ class Server:
 
     def ask(self, path, method="GET", body=None, tcp=False, token=None, **headers):
         """One request; over TCP with the server's token unless another is given ("": none)."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE) if tcp else UnixConnection(self.socket_path)
+        connection = (UnixConnection(self.socket_path) if not tcp else http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE) if not self.tls
+                      else http.client.HTTPSConnection(self.host, self.port, timeout=DEADLINE, context=self.tls))
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         token = self.token if token is None and tcp else token
         if token:
@@ -113,7 +117,7 @@ class Server:
         one.settimeout(DEADLINE)
         if not tcp:
             one.connect(self.socket_path)
-        return one
+        return self.tls.wrap_socket(one, server_hostname=self.host) if tcp and self.tls else one
 
     def raw(self, *pieces, tcp=True, pause=0.0, end=False):
         """Send pieces, and read until the server closes."""
