@@ -1,12 +1,10 @@
 /* The user at the other end: everybody on the machine can connect to a loopback port, but not
  * everybody may use a server there.  The kernel's list of connections names the owner of the
- * client's socket; a closed socket has none, and is refused. */
+ * client's socket (owner.h); a closed socket has none, and is refused. */
 #include "net/peer.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,73 +12,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "net/owner.h"
 #include "proc/ids.h"
-
-#define PLACE_MAX 48 /* "ADDRESS:PORT" in hexadecimal, with the NUL */
-
-/* As in a row of /proc/net/tcp (or tcp6: six): the address as words in the byte order of the CPU,
- * and the port. */
-static bool place_of(const struct sockaddr_storage *address, bool six, char place[PLACE_MAX])
-{
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-    uint32_t words[4] = {0, 0, htonl(0xffff), 0};
-    unsigned port = address->ss_family == AF_INET ? ntohs(v4->sin_port) : ntohs(v6->sin6_port);
-    if (address->ss_family == AF_INET)
-        words[3] = v4->sin_addr.s_addr;
-    else
-        memcpy(words, &v6->sin6_addr, sizeof words);
-    if (six)
-        snprintf(place, PLACE_MAX, "%08X%08X%08X%08X:%04X", words[0], words[1], words[2], words[3],
-                 port);
-    else
-        snprintf(place, PLACE_MAX, "%08X:%04X", words[3], port);
-    return six || address->ss_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
-}
-
-/* The kernel's states of TCP; who shut his side alone (nc -N) still has his socket. */
-static bool is_connected(unsigned state)
-{
-    enum { ESTABLISHED = 1, FIN_WAIT1 = 4, FIN_WAIT2 = 5 };
-    return state == ESTABLISHED || state == FIN_WAIT1 || state == FIN_WAIT2;
-}
-
-/* The owner of the socket with these local and remote addresses. */
-static bool find_owner(const char *path, const char *its, const char *other, uid_t *uid_out,
-                       unsigned long *inode_out)
-{
-    PRB_AUTO(file) FILE *file = fopen(path, "re");
-    PRB_AUTO_FREE char *line = NULL;
-    size_t size = 0;
-    char local[PLACE_MAX], remote[PLACE_MAX];
-    unsigned state, uid;
-    unsigned long inode;
-    while (file && getline(&line, &size, file) > 0)
-        if (sscanf(line, "%*s %47s %47s %x %*s %*s %*s %u %*s %lu", local, remote, &state, &uid,
-                   &inode) == 5 &&
-            is_connected(state) && inode && strcmp(local, its) == 0 && strcmp(remote, other) == 0) {
-            *uid_out = uid;
-            *inode_out = inode;
-            return true;
-        }
-    return false;
-}
-
-static bool find_tcp(int fd, uid_t *uid_out, unsigned long *inode_out)
-{
-    static const char *const paths[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
-    struct sockaddr_storage mine = {0}, its = {0};
-    socklen_t mine_len = sizeof mine, its_len = sizeof its;
-    char here[PLACE_MAX], there[PLACE_MAX];
-    if (getsockname(fd, (struct sockaddr *)&mine, &mine_len) != 0 ||
-        getpeername(fd, (struct sockaddr *)&its, &its_len) != 0)
-        return false;
-    for (int six = 0; six < 2; six++)
-        if (place_of(&its, six, there) && place_of(&mine, six, here) &&
-            find_owner(paths[six], there, here, uid_out, inode_out))
-            return true;
-    return false;
-}
 
 /* ---- root ---- */
 
@@ -154,7 +87,7 @@ bool prb_peer_check(int fd, uid_t also, struct prb_error *err)
     bool local = family == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
     if (local)
         uid = who.uid;
-    else if (!find_tcp(fd, &uid, &inode))
+    else if (!prb_socket_owner(fd, &uid, &inode))
         return prb_fail(err, PRB_PERMISSION, "a connection is refused: its user cannot be found");
     if ((uid != geteuid() && uid != also) || is_nobodys(uid))
         return prb_fail(err, PRB_PERMISSION, "a connection of user %u is refused", (unsigned)uid);
