@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/print/out.h"
+#include "cli/serve/servers.h"
 #include "format/format.h"
 #include "inject/control.h"
 
@@ -195,8 +196,10 @@ static bool run_list(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
     if (!list)
         return false;
-    if (!run->options[JSON].count)
+    if (!run->options[JSON].count) {
+        prb_servers_note();
         return print_text(run, list, err);
+    }
     prb_process_list_json(list, prb_control_seen, stdout);
     return true;
 }
@@ -213,7 +216,7 @@ const struct prb_command prb_command_list = {
                    "CPU time as a share of its "
                    "life, resident memory, threads, start, whether a probe listens "
                    "in it (when one does anywhere), command. -v adds parent, user and "
-                   "executable.",
+                   "executable. A note says where servers of yours are.",
     .options = options,
     .examples = "probing list --tree\n",
     .run = run_list,

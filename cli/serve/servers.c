@@ -1,0 +1,69 @@
+/* serve-PID.json in the runtime folder, which each server writes and removes. */
+#include "cli/serve/servers.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/print/out.h"
+
+/* The folder, if it is the user's alone; else NULL. */
+static DIR *open_folder(void)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char path[300];
+    struct stat info;
+    bool own = runtime && *runtime == '/' && stat(runtime, &info) == 0 && info.st_uid == geteuid();
+    int len = own ? snprintf(path, sizeof path, "%s/probing", runtime)
+                  : snprintf(path, sizeof path, "/tmp/probing-%u", (unsigned)geteuid());
+    int fd =
+        len < (int)sizeof path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077))
+        return fdopendir(fd);
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+/* A file of one that was killed stays. */
+static bool is_server(int pid)
+{
+    char path[40], name[20] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "re");
+    bool found = file && fgets(name, sizeof name, file) && strcmp(name, "probing-serve\n") == 0;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static void note(int folder, const char *name)
+{
+    char text[200];
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    json_t *told = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+    const char *url = json_string_value(json_object_get(told, "url"));
+    const char *place = url ? url : json_string_value(json_object_get(told, "socket"));
+    int pid = (int)json_integer_value(json_object_get(told, "pid"));
+    if (place && is_server(pid)) {
+        snprintf(text, sizeof text, "process %d serves at %.150s%s", pid, place, url ? "/" : "");
+        prb_out_note(text);
+    }
+    json_decref(told);
+    if (fd >= 0)
+        close(fd);
+}
+
+void prb_servers_note(void)
+{
+    PRB_AUTO(dir) DIR *folder = open_folder();
+    for (const struct dirent *one; folder && (one = readdir(folder));) {
+        size_t len = strlen(one->d_name);
+        if (len > 11 && strncmp(one->d_name, "serve-", 6) == 0 &&
+            strcmp(one->d_name + len - 5, ".json") == 0)
+            note(dirfd(folder), one->d_name);
+    }
+}

@@ -1,0 +1,8 @@
+/* The user's servers that run. */
+#ifndef PRB_CLI_SERVERS_H
+#define PRB_CLI_SERVERS_H
+
+/* A note for each: its address, without its token. */
+void prb_servers_note(void);
+
+#endif
