@@ -13,7 +13,7 @@ SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D
 probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
 	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h
 probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
-	%D%/doors/grants.c %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
+	%D%/doors/grants.c %D%/doors/guests.c %D%/doors/guests.h %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
 	%D%/doors/tokens.h
 probing_serve_SOURCES += %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/fields.c \
 	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/words.h

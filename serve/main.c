@@ -36,20 +36,19 @@ struct server {
 
 /* ---- the doorman's thread ---- */
 
-static void give(void *context, int fd, enum prb_first_bytes speaks, const struct prb_peer *peer)
+static void give(void *context, struct prb_guest *guest, enum prb_first_bytes speaks)
 {
     struct server *server = context;
     if (speaks == PRB_FIRST_TEXT)
-        prb_text_begin(&server->serve, fd, peer);
+        prb_text_begin(&server->serve, guest);
     else
-        prb_http_give(server->http, fd, speaks == PRB_FIRST_TLS);
+        prb_http_give(server->http, guest, speaks == PRB_FIRST_TLS);
 }
 
 static void *doorman(void *context)
 {
     struct server *server = context;
-    prb_doors_run(&server->doors, server->serve.certificate, server->serve.options->stop_fd,
-                  server->serve.log, give, server);
+    prb_doors_run(&server->serve, &server->doors, give, server);
     prb_http_end(server->http);
     return NULL;
 }
@@ -233,12 +232,15 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     struct prb_serve_log *log = prb_serve_log_open(server->serve.folder, &err);
     server->serve.log = log;
     server->serve.tokens = prb_tokens_new();
+    server->serve.guests = prb_guests_new();
+    bool made = (server->serve.tokens && server->serve.guests) || prb_nomem(&err);
     bool lives = !log || begin_life(server, &err);
-    bool ok = log && lives && (server->serve.tokens || prb_nomem(&err)) && run(server, files, &err);
+    bool ok = log && made && lives && run(server, files, &err);
     if (!ok && server->serve.life)
         end_itself(); /* its thread waits for that */
     prb_life_free(server->serve.life);
     prb_tokens_free(server->serve.tokens);
+    prb_guests_free(server->serve.guests);
     prb_doors_close(&server->doors);
     explicit_bzero(server->serve.token, sizeof server->serve.token);
     return ok ? 0 : report(&err);

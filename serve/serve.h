@@ -30,10 +30,11 @@ const char *prb_grants_text(unsigned grants);
 /* Limits; GET /api/v1 tells them. */
 #define PRB_SERVE_BODY_MAX (1u << 20)       /* bytes of a request's body */
 #define PRB_SERVE_ANSWER_MAX (64u << 20)    /* bytes of an answer */
-#define PRB_SERVE_STRANGERS_MAX 64          /* connections that have not shown who they are */
-#define PRB_SERVE_CONNECTIONS_MAX 256       /* of HTTP */
-#define PRB_SERVE_TEXTS_MAX 32              /* of plain text */
-#define PRB_SERVE_WAITING_MAX 64            /* questions that wait for a worker */
+#define PRB_SERVE_KNOWN_MAX 1100            /* connections that have shown who they are */
+#define PRB_SERVE_STRANGERS_MAX 64          /* others */
+#define PRB_SERVE_TEXTS_MAX 32              /* known ones of plain text: each has a thread */
+#define PRB_SERVE_WAITING_MAX 256           /* questions that wait for a worker */
+#define PRB_SERVE_WAITING_TARGET_MAX 16     /* those that may take long, for one target */
 #define PRB_SERVE_ROWS_MAX 10000            /* of a query, json and text */
 #define PRB_SERVE_ROWS_STREAM_MAX 1000000   /* csv and jsonl */
 #define PRB_SERVE_PROFILE_SECONDS_MAX 600.0 /* of one profile */
@@ -41,14 +42,14 @@ const char *prb_grants_text(unsigned grants);
 #define PRB_LIVE_PATH "/api/v1/live" /* of the WebSocket */
 
 struct prb_serve_options {
-    const char *address;    /* of TCP; NULL: none, the Unix socket alone */
-    const char *token_file; /* the token is its first line; NULL: one is made */
+    const char *address;           /* of TCP; NULL: none, the Unix socket alone */
+    const char *token_file;        /* the token is its first line; NULL: one is made */
     const char *certificate, *key; /* files of TLS on TCP; NULL: it goes unencrypted */
-    unsigned grants;        /* of who comes by TCP */
-    int target;             /* a server of its own for this process; 0: of all of the user's */
-    bool no_token;          /* on loopback this user needs none, to look */
-    const char *hosts[8];   /* names of this server beside those of loopback; ends with NULL */
-    int stop_fd;            /* when it can be read, the server ends; nobody reads it */
+    unsigned grants;               /* of who comes by TCP */
+    int target;           /* a server of its own for this process; 0: of all of the user's */
+    bool no_token;        /* on loopback this user needs none, to look */
+    const char *hosts[8]; /* names of this server beside those of loopback; ends with NULL */
+    int stop_fd;          /* when it can be read, the server ends; nobody reads it */
 };
 
 struct prb_serve_log;
@@ -57,6 +58,7 @@ struct prb_runs;
 struct prb_tokens;
 struct prb_life;
 struct prb_certificate;
+struct prb_guests;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -66,10 +68,11 @@ struct prb_serve {
     unsigned grants;
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
-    struct prb_watch *watch;   /* watch.h */
-    struct prb_runs *runs;     /* runs.h */
-    struct prb_tokens *tokens; /* second ones */
-    struct prb_life *life;     /* of a server for some processes; NULL */
+    struct prb_watch *watch;             /* watch.h */
+    struct prb_runs *runs;               /* runs.h */
+    struct prb_tokens *tokens;           /* second ones */
+    struct prb_guests *guests;           /* connections */
+    struct prb_life *life;               /* of a server for some processes; NULL */
     struct prb_certificate *certificate; /* NULL: no TLS */
     atomic_bool ending;
 };

@@ -8,36 +8,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "net/peer.h"
 #include "serve/doors/log.h"
 
 #define WRONG_MAX 10
-#define MINUTE 60.0
 
-static struct prb_try *try_of(struct prb_tries *tries, const char *who)
+static unsigned wrong(struct prb_guest *guest, int *status, struct prb_error *err)
 {
-    struct prb_try *oldest = tries->items;
-    for (size_t i = 0; i < sizeof tries->items / sizeof *tries->items; i++) {
-        struct prb_try *one = tries->items + i;
-        if (strcmp(one->who, who) == 0)
-            return one;
-        if (one->since < oldest->since)
-            oldest = one;
-    }
-    *oldest = (struct prb_try){0};
-    snprintf(oldest->who, sizeof oldest->who, "%s", who);
-    return oldest;
-}
-
-static unsigned wrong(struct prb_tries *tries, const char *who, int *status, struct prb_error *err)
-{
-    struct prb_try *one = try_of(tries, who);
-    double now = prb_clock_s();
-    if (now - one->since > MINUTE)
-        *one = (struct prb_try){.since = now, .count = 0};
-    snprintf(one->who, sizeof one->who, "%s", who);
-    if (one->count++ < WRONG_MAX) {
+    if (prb_guest_wrong(guest) <= WRONG_MAX) {
         *status = 401;
         prb_fail(err, PRB_PERMISSION, "the token is wrong");
         prb_error_remedy(err, "`probing serve --url` prints the address with the token");
@@ -81,12 +59,13 @@ static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown
     return 0;
 }
 
-unsigned prb_access_token(const struct prb_serve *serve, const char *token,
-                          char name[PRB_TOKEN_NAME])
+unsigned prb_access_token(const struct prb_serve *serve, struct prb_guest *guest, const char *token,
+                          char name[PRB_TOKEN_NAME], int *status, struct prb_error *err)
 {
     bool right = *serve->token && prb_net_token_same(serve->token, token);
     snprintf(name, PRB_TOKEN_NAME, "%s", right ? "token" : "");
-    return right ? serve->grants : prb_tokens_grants(serve->tokens, token, name);
+    unsigned grants = right ? serve->grants : prb_tokens_grants(serve->tokens, token, name);
+    return grants ? grants : wrong(guest, status, err);
 }
 
 bool prb_access_is_open(const struct prb_serve *serve)
@@ -106,25 +85,23 @@ bool prb_access_carries(const struct prb_serve *serve, unsigned grants, struct p
     return prb_error_remedy(err, "--cert and --key encrypt it");
 }
 
-unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
-                           const struct prb_shown *shown, char token_name[PRB_TOKEN_NAME],
-                           int *status, struct prb_error *err)
+unsigned prb_access_grants(const struct prb_serve *serve, const struct prb_shown *shown,
+                           char token_name[PRB_TOKEN_NAME], int *status, struct prb_error *err)
 {
+    bool local = shown->guest->peer.local;
     *token_name = '\0';
     if (!*shown->token) {
-        if (shown->local && !shown->proxied)
+        if (local && !shown->proxied)
             return PRB_MAY_ALL;
-        if (shown->local || (serve->options->no_token && prb_peer_check(shown->fd, 0, NULL)))
+        if (local || (serve->options->no_token && prb_peer_check(shown->guest->fd, 0, NULL)))
             return look_grant(serve, shown, status, err);
         *status = 401;
         prb_fail(err, PRB_PERMISSION, "a token is needed");
         prb_error_remedy(err, "`probing serve --url` prints the address with the token");
         return 0;
     }
-    unsigned grants = prb_access_token(serve, shown->token, token_name);
-    if (!grants)
-        return wrong(tries, shown->who, status, err);
-    return shown->local && !shown->proxied ? PRB_MAY_ALL : grants;
+    unsigned grants = prb_access_token(serve, shown->guest, shown->token, token_name, status, err);
+    return grants && local && !shown->proxied ? PRB_MAY_ALL : grants;
 }
 
 bool prb_access_may(const struct prb_serve *serve, const struct prb_question *question,

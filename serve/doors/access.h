@@ -8,33 +8,21 @@
 
 /* What a request shows of itself; "" for what it has not. */
 struct prb_shown {
-    bool local;      /* by the Unix socket: the door has proved whose it is */
-    int fd;          /* of the connection */
-    const char *who; /* an address without its port, or the user: whom to count wrong tokens of */
-    char token[160]; /* of Authorization: Bearer, or X-Probing-Token */
+    struct prb_guest *guest;
+    char token[160];                       /* of Authorization: Bearer, or X-Probing-Token */
     char host[256], origin[256], site[32]; /* site: Sec-Fetch-Site */
     bool proxied;                          /* it has a header that a browser or a proxy sets */
-};
-
-/* Tries with wrong tokens, by who. */
-struct prb_tries {
-    struct prb_try {
-        char who[80];
-        unsigned count;
-        double since; /* s, monotonic */
-    } items[64];
 };
 
 /*
  * The grants of a request.  0: refused; *status is then 401 (no token, or a wrong one), 403, 421
  * (a name that is not this server's) or 429 (too many wrong tokens), and err says why.
  */
-unsigned prb_access_grants(const struct prb_serve *serve, struct prb_tries *tries,
-                           const struct prb_shown *shown, char token_name[PRB_TOKEN_NAME],
-                           int *status, struct prb_error *err);
-/* The grants of a token, and its name; 0: it is wrong. */
-unsigned prb_access_token(const struct prb_serve *serve, const char *token,
-                          char name[PRB_TOKEN_NAME]);
+unsigned prb_access_grants(const struct prb_serve *serve, const struct prb_shown *shown,
+                           char token_name[PRB_TOKEN_NAME], int *status, struct prb_error *err);
+/* The grants of a token that a guest shows, and its name; 0: it is wrong, which is counted. */
+unsigned prb_access_token(const struct prb_serve *serve, struct prb_guest *guest, const char *token,
+                          char name[PRB_TOKEN_NAME], int *status, struct prb_error *err);
 /* Whether TCP may carry these grants: code and control only where nobody listens in. */
 bool prb_access_carries(const struct prb_serve *serve, unsigned grants, struct prb_error *err);
 /* Whether who is on the network between a client and the server can read along. */

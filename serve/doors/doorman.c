@@ -2,73 +2,37 @@
  * Connections from accept(2) to the part that speaks what they speak.  epoll(7) tells of new bytes
  * by edges, so a connection whose first bytes do not decide yet wakes nobody until more come.
  */
-#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "net/peer.h"
 #include "serve/doors/doors.h"
 #include "serve/doors/log.h"
 
-#define FIRST_SECONDS 10 /* a connection has to say something */
 #define PEEKED 16
 #define EVENTS 32
 
-struct stranger {
-    int fd; /* -1: free */
-    double until;
-    struct prb_peer peer;
-};
-
 struct doorman {
+    const struct prb_serve *serve;
     const struct prb_doors *doors;
-    bool tls;
     int epoll;
-    struct stranger strangers[PRB_SERVE_STRANGERS_MAX];
-    struct prb_serve_log *log;
+    int spare; /* a descriptor to give up when there are no more */
     prb_door_fn *give;
     void *context;
 };
 
-enum { STOP = -3, LOCAL = -2, TCP = -1 }; /* of epoll's data; else the index of a stranger */
-
-static bool watch(struct doorman *man, int fd, int what)
+static bool watch(const struct doorman *man, int fd, void *what, uint32_t more)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP,
-                                .data.u64 = (uint64_t)(int64_t)what};
-    if (what >= 0)
-        event.events |= EPOLLET;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | more, .data.ptr = what};
     return epoll_ctl(man->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-static void forget(struct doorman *man, struct stranger *stranger, bool shut)
-{
-    epoll_ctl(man->epoll, EPOLL_CTL_DEL, stranger->fd, NULL);
-    if (shut)
-        close(stranger->fd);
-    stranger->fd = -1;
-}
-
-/* Room for one more: the one that waits longest goes. */
-static struct stranger *take_place(struct doorman *man)
-{
-    struct stranger *oldest = man->strangers;
-    for (size_t i = 0; i < PRB_SERVE_STRANGERS_MAX; i++) {
-        struct stranger *one = man->strangers + i;
-        if (one->fd < 0)
-            return one;
-        if (one->until < oldest->until)
-            oldest = one;
-    }
-    forget(man, oldest, true);
-    return oldest;
-}
-
-void prb_peer_name(int fd, struct prb_peer *out)
+/* By the socket's address and SO_PEERCRED. */
+static void name_peer(int fd, struct prb_peer *out)
 {
     struct prb_address address = {.len = sizeof address.room};
     struct ucred who = {.uid = (uid_t)-1};
@@ -76,6 +40,7 @@ void prb_peer_name(int fd, struct prb_peer *out)
     char text[PRB_ADDRESS_TEXT];
     getpeername(fd, &address.any, &address.len);
     out->local = address.any.sa_family == AF_UNIX;
+    out->loopback = prb_address_is_loopback(&address.any);
     if (out->local) {
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len);
         snprintf(out->name, sizeof out->name, "uid %u", (unsigned)who.uid);
@@ -86,100 +51,101 @@ void prb_peer_name(int fd, struct prb_peer *out)
 }
 
 /* What it speaks, by the bytes that are there now. */
-static void look(struct doorman *man, struct stranger *stranger)
+static void look(struct doorman *man, struct prb_guest *guest)
 {
     char bytes[PEEKED];
-    ssize_t n = recv(stranger->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = recv(guest->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     enum prb_first_bytes speaks = n > 0 ? prb_first_bytes(bytes, (size_t)n) : PRB_FIRST_CLOSE;
     if (speaks == PRB_FIRST_WAIT)
         return;
-    if ((speaks == PRB_FIRST_TLS) != (man->tls && !stranger->peer.local))
+    if ((speaks == PRB_FIRST_TLS) != (man->serve->certificate && !guest->peer.local))
         speaks = PRB_FIRST_CLOSE;
-    int fd = stranger->fd;
-    struct prb_peer peer = stranger->peer;
-    forget(man, stranger, speaks == PRB_FIRST_CLOSE);
+    epoll_ctl(man->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
     if (speaks == PRB_FIRST_TEXT &&
-        !peer.local) /* HTTP shows a token instead: browsers are this user's, too */
-        peer.is_user = prb_peer_check(fd, 0, NULL);
-    if (speaks != PRB_FIRST_CLOSE)
-        man->give(man->context, fd, speaks, &peer);
+        !guest->peer.local) /* HTTP shows a token instead: browsers are this user's, too */
+        guest->peer.is_user = prb_peer_check(guest->fd, 0, NULL);
+    bool from_here = guest->peer.loopback || guest->peer.is_user;
+    if (speaks == PRB_FIRST_CLOSE || (speaks == PRB_FIRST_TEXT && !from_here)) {
+        prb_guest_free(guest);
+        return;
+    }
+    prb_guest_spoke(guest);
+    man->give(man->context, guest, speaks);
+}
+
+/* Without a descriptor a connection would wait at the door, and wake us for ever. */
+static void turn_away(struct doorman *man, int door)
+{
+    if (errno != EMFILE && errno != ENFILE)
+        return;
+    close(man->spare);
+    int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    man->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    prb_serve_log(man->serve->log, "a connection is turned away: too many open files");
 }
 
 static void let_in(struct doorman *man, int door, bool local)
 {
     PRB_AUTO_FD int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        turn_away(man, door);
         return;
+    }
     struct prb_peer peer = {0};
     struct prb_error why;
     int on = 1;
-    prb_peer_name(fd, &peer);
+    name_peer(fd, &peer);
     peer.is_user = local && prb_peer_check(fd, 0, &why);
     if (local && !peer.is_user) {
-        prb_serve_log(man->log, "refused %s: %s", peer.name, why.text);
+        prb_serve_log(man->serve->log, "refused %s: %s", peer.name, why.text);
         return;
     }
     if (!local)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    struct stranger *place = take_place(man);
-    *place = (struct stranger){.fd = fd, .until = prb_clock_s() + FIRST_SECONDS, .peer = peer};
-    if (watch(man, fd, (int)(place - man->strangers)))
-        (void)PRB_STEAL_FD(fd);
-    else
-        place->fd = -1;
+    struct prb_guest *guest = prb_guest_new(man->serve->guests, PRB_STEAL_FD(fd), &peer, local);
+    if (!guest)
+        prb_serve_log(man->serve->log, "refused %s: there are %d connections", peer.name,
+                      PRB_SERVE_KNOWN_MAX);
+    else if (!watch(man, guest->fd, guest, EPOLLET))
+        prb_guest_free(guest);
 }
 
-static int wait_ms(const struct doorman *man)
+static bool open_doors(struct doorman *man)
 {
-    double now = prb_clock_s(), next = now + FIRST_SECONDS;
-    bool any = false;
-    for (size_t i = 0; i < PRB_SERVE_STRANGERS_MAX; i++) {
-        any = any || man->strangers[i].fd >= 0;
-        if (man->strangers[i].fd >= 0 && man->strangers[i].until < next)
-            next = man->strangers[i].until;
-    }
-    return !any ? -1 : next <= now ? 0 : (int)((next - now) * 1000) + 1;
+    const struct prb_doors *doors = man->doors;
+    man->epoll = epoll_create1(EPOLL_CLOEXEC);
+    man->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return man->epoll >= 0 && watch(man, man->serve->options->stop_fd, NULL, 0) &&
+           watch(man, doors->local, (void *)&doors->local, 0) &&
+           (doors->tcp < 0 || watch(man, doors->tcp, (void *)&doors->tcp, 0));
 }
 
-static void end_overdue(struct doorman *man)
+void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors, prb_door_fn *give,
+                   void *context)
 {
-    double now = prb_clock_s();
-    for (size_t i = 0; i < PRB_SERVE_STRANGERS_MAX; i++)
-        if (man->strangers[i].fd >= 0 && man->strangers[i].until <= now)
-            forget(man, man->strangers + i, true);
-}
-
-void prb_doors_run(const struct prb_doors *doors, bool tls, int stop_fd, struct prb_serve_log *log,
-                   prb_door_fn *give, void *context)
-{
-    struct doorman man = {.doors = doors, .tls = tls, .log = log, .give = give, .context = context};
+    struct doorman man = {.serve = serve, .doors = doors, .give = give, .context = context};
     struct epoll_event events[EVENTS];
-    bool stop = false;
-    PRB_AUTO_FD int epoll = epoll_create1(EPOLL_CLOEXEC);
-    man.epoll = epoll;
-    for (size_t i = 0; i < PRB_SERVE_STRANGERS_MAX; i++)
-        man.strangers[i].fd = -1;
-    if (epoll < 0 || !watch(&man, stop_fd, STOP) || !watch(&man, doors->local, LOCAL) ||
-        (doors->tcp >= 0 && !watch(&man, doors->tcp, TCP))) {
-        prb_serve_log(log, "no connection can be taken: %s", strerror(errno));
-        return;
-    }
+    bool stop = !open_doors(&man);
+    if (stop)
+        prb_serve_log(serve->log, "no connection can be taken: %s", strerror(errno));
     while (!stop) {
-        int count = epoll_wait(epoll, events, EVENTS, wait_ms(&man));
+        int count = epoll_wait(man.epoll, events, EVENTS, prb_guests_sweep(serve->guests));
         for (int i = 0; i < count; i++) {
-            int what = (int)(int64_t)events[i].data.u64;
-            if (what == STOP)
+            void *what = events[i].data.ptr;
+            if (!what)
                 stop = true;
-            else if (what == LOCAL || what == TCP)
-                let_in(&man, what == LOCAL ? doors->local : doors->tcp, what == LOCAL);
-            else if (man.strangers[what].fd >= 0)
-                look(&man, man.strangers + what);
+            else if (what == &doors->local || what == &doors->tcp)
+                let_in(&man, *(const int *)what, what == &doors->local);
+            else
+                look(&man, what);
         }
-        end_overdue(&man);
     }
-    for (size_t i = 0; i < PRB_SERVE_STRANGERS_MAX; i++)
-        if (man.strangers[i].fd >= 0)
-            forget(&man, man.strangers + i, true);
+    for (struct prb_guest *guest; (guest = prb_guests_at_door(serve->guests));)
+        prb_guest_free(guest);
+    close(man.spare);
+    close(man.epoll);
 }

@@ -6,7 +6,7 @@
 #define PRB_SERVE_DOORS_H
 
 #include "serve/doors/certificate.h"
-#include "serve/serve.h"
+#include "serve/doors/guests.h"
 
 /* ---- first bytes ---- */
 
@@ -48,28 +48,19 @@ void prb_doors_close(struct prb_doors *doors);
 bool prb_doors_url(char *out, size_t size, struct prb_error *err);
 /* How this user's server at an address, "HOST:PORT", is asked.  NOT_FOUND: none of his runs there. */
 struct prb_own_server {
-    char token[160]; /* "": it needs none */
+    int pid;
+    char token[160];               /* "": it needs none */
     char pin[PRB_CERTIFICATE_PIN]; /* of its certificate; "": it has no TLS */
 };
 bool prb_doors_own(const char *address, struct prb_own_server *out, struct prb_error *err);
 
-/* ---- strangers ---- */
+/* ---- the doorman ---- */
 
-/* Who is at the other end, by what the kernel says. */
-struct prb_peer {
-    bool local;    /* Unix socket */
-    bool is_user;  /* the kernel proves that it is our user, or this machine's root */
-    char name[80]; /* "uid 1000", "127.0.0.1:55512" */
-};
-
-/* Fill local and name, by the socket's address and SO_PEERCRED. */
-void prb_peer_name(int fd, struct prb_peer *out);
-
-/* Take connections until stop_fd can be read; each is given, non-blocking, with what it speaks
- * (HTTP, TEXT or TLS).  tls: TCP carries that alone.  The callee closes fd. */
-typedef void prb_door_fn(void *context, int fd, enum prb_first_bytes speaks,
-                         const struct prb_peer *peer);
-void prb_doors_run(const struct prb_doors *doors, bool tls, int stop_fd, struct prb_serve_log *log,
-                   prb_door_fn *give, void *context);
+/* Take connections until options->stop_fd can be read; each is given, non-blocking, with what it
+ * speaks: HTTP, TEXT or TLS, which with a certificate is all that TCP carries.  The callee frees
+ * the guest. */
+typedef void prb_door_fn(void *context, struct prb_guest *guest, enum prb_first_bytes speaks);
+void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors, prb_door_fn *give,
+                   void *context);
 
 #endif

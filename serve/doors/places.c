@@ -125,6 +125,7 @@ static bool own_at(const char *folder, const char *name, const struct prb_addres
     const char *url = json_string_value(json_object_get(told, "url"));
     const char *file = json_string_value(json_object_get(told, "token_file"));
     const char *pin = json_string_value(json_object_get(told, "certificate"));
+    out->pid = (int)json_integer_value(json_object_get(told, "pid"));
     const char *host = url ? strstr(url, "://") : NULL;
     if (!host || strcmp(host + 3, wanted) != 0)
         return false;
@@ -222,6 +223,29 @@ static bool take_token(struct prb_serve *serve, struct prb_error *err)
            prb_fail(err, PRB_USAGE, "the token has fewer than %d characters", PRB_NET_TOKEN_MIN);
 }
 
+/* Whether this process is a server; a file of one that was killed may be left. */
+static bool is_server(int pid)
+{
+    char path[40], name[32];
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    return prb_read_text(path, name, sizeof name) > 0 && strncmp(name, "probing-serve", 13) == 0;
+}
+
+/* Who has it, if it is ours.  False. */
+static bool is_taken(const struct prb_address *address, struct prb_error *err)
+{
+    char text[PRB_ADDRESS_TEXT];
+    struct prb_own_server own;
+    struct prb_error none;
+    prb_address_print(address, text);
+    if (err->sys != EADDRINUSE || !prb_doors_own(text, &own, &none) || !is_server(own.pid))
+        return false;
+    explicit_bzero(own.token, sizeof own.token);
+    int sys = err->sys;
+    prb_fail_sys(err, sys, "%s has your server, process %d", text, own.pid);
+    return prb_error_remedy(err, "`probing -t %s list` asks it, and another port is free", text);
+}
+
 static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err)
 {
     if (!serve->options->address)
@@ -238,7 +262,7 @@ static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_
     if (!serve->options->no_token && !take_token(serve, err))
         return false;
     out->tcp = prb_address_listen(&serve->address, BACKLOG, err);
-    return out->tcp >= 0;
+    return out->tcp >= 0 || is_taken(&serve->address, err);
 }
 
 /* serve-PID.json and the token's file. */
@@ -261,11 +285,10 @@ static bool tell(const struct prb_serve *serve, struct prb_doors *doors, struct 
         if (!written)
             return false;
     }
-    json_t *told =
-        json_pack("{s:i,s:s,s:s*,s:s*,s:s*}", "pid", (int)getpid(), "socket", doors->local_path,
-                  "url", *url ? url : NULL, "token_file",
-                  *doors->token_path ? doors->token_path : NULL, "certificate",
-                  serve->certificate ? prb_certificate_pin(serve->certificate) : NULL);
+    json_t *told = json_pack("{s:i,s:s,s:s*,s:s*,s:s*}", "pid", (int)getpid(), "socket",
+                             doors->local_path, "url", *url ? url : NULL, "token_file",
+                             *doors->token_path ? doors->token_path : NULL, "certificate",
+                             serve->certificate ? prb_certificate_pin(serve->certificate) : NULL);
     PRB_AUTO_FREE char *json = told ? json_dumps(told, JSON_INDENT(2)) : NULL;
     json_decref(told);
     return json ? write_file(doors->file_path, json, err) : prb_nomem(err);

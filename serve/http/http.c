@@ -5,7 +5,7 @@
  */
 #include "serve/http/http.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <libwebsockets.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #define HEADERS_MAX 8192
 #define PIECE 65536
 #define LOOK_US 100000 /* whether the client is still there */
-#define GIVEN_MAX 256
+#define GIVEN_MAX (PRB_SERVE_KNOWN_MAX + PRB_SERVE_STRANGERS_MAX)
 #define LIVE_PIECE                                                                                 \
     16384 /* bytes for a WebSocket at once: so much waits here for one that reads slowly */
 #define LIVE_RX 1024 /* that each WebSocket has for what comes */
@@ -39,8 +39,8 @@ struct connection { /* libwebsockets' memory for each request */
     bool waits;   /* a worker has it */
 };
 
-struct guest { /* a connection that we gave to the library, which has some for itself */
-    unsigned *counted;
+struct seat { /* a connection that we gave to the library, which has some for itself */
+    struct prb_guest *guest;
     struct prb_live_client *live; /* of a WebSocket */
 };
 
@@ -49,13 +49,11 @@ struct prb_http {
     struct lws_context *context;
     struct lws_vhost *vhost;
     struct prb_work *work;
-    struct prb_tries tries;
     struct prb_live *live;
     lws_sorted_usec_list_t turn;
-    unsigned connections, lives; /* lives: WebSockets that have shown who they are */
-    pthread_mutex_t lock;        /* of given */
+    pthread_mutex_t lock; /* of given */
     struct given {
-        int fd;
+        struct prb_guest *guest;
         bool tls;
     } given[GIVEN_MAX];
     size_t given_count;
@@ -64,10 +62,13 @@ struct prb_http {
 
 static struct prb_http *http_of(struct lws *wsi) { return lws_context_user(lws_get_context(wsi)); }
 
+static struct seat *seat_of(struct lws *wsi) { return lws_get_opaque_user_data(wsi); }
+
 /* ---- a request's way ---- */
 
 static void answer_now(struct lws *wsi, struct connection *connection)
 {
+    prb_guest_answer(seat_of(wsi)->guest);
     connection->whole = true;
     connection->waits = false;
     lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 30); /* to take it */
@@ -90,23 +91,27 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
 {
     struct prb_http *http = http_of(wsi);
     struct prb_work_item *item = connection->item;
+    struct prb_guest *guest = seat_of(wsi)->guest;
     struct prb_shown shown;
-    char counted[80];
     int length_status = 0;
     struct prb_error length_err = {0};
     bool measured = prb_request_length(wsi, &connection->body_length, &length_status, &length_err);
-    bool taken = prb_request_shown(wsi, &shown, item->question.who, counted, err);
-    unsigned grants = taken ? prb_access_grants(http->serve, &http->tries, &shown,
-                                                item->question.token_name, status, err)
-                            : 0;
+    bool taken = prb_request_shown(wsi, guest, &shown, err);
+    unsigned grants =
+        taken ? prb_access_grants(http->serve, &shown, item->question.token_name, status, err) : 0;
     explicit_bzero(shown.token, sizeof shown.token);
     if (!taken || !grants) {
-        prb_serve_log(http->serve->log, "refused %s: %s", item->question.who, err->text);
+        prb_serve_log(http->serve->log, "refused %s: %s", guest->peer.name, err->text);
         return false;
     }
+    if (!prb_guest_let_in(guest)) {
+        *status = 503;
+        return prb_fail(err, PRB_BUSY, "there are %d connections already", PRB_SERVE_KNOWN_MAX);
+    }
+    snprintf(item->question.who, sizeof item->question.who, "%s", guest->peer.name);
     item->question.grants = grants;
     item->question.proxied = shown.proxied;
-    item->question.local = shown.local && !shown.proxied;
+    item->question.local = guest->peer.local && !shown.proxied;
     prb_request_rest(wsi, &item->question);
     if (!measured) {
         *err = length_err;
@@ -162,7 +167,7 @@ static int begin(struct lws *wsi, struct connection *connection)
 {
     struct prb_error err = {0};
     int status = 0;
-    if (connection->item) /* a second request: one answer ends a connection */
+    if (connection->item || !seat_of(wsi)) /* a second request: one answer ends a connection */
         return -1;
     connection->item = prb_work_item_new(wsi);
     if (!connection->item)
@@ -246,6 +251,8 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
         (!*answer->etag || add(wsi, "etag:", answer->etag, &at, end)) &&
         (!answer->truncated || add(wsi, "probing-truncated:", "1", &at, end)) &&
         (status != 401 || add(wsi, "www-authenticate:", "Bearer", &at, end)) &&
+        (status != 429 || add(wsi, "retry-after:", "60", &at, end)) &&
+        (status != 503 || add(wsi, "retry-after:", "1", &at, end)) &&
         lws_finalize_http_header(wsi, &at, end) == 0;
     bool last = connection->head || !answer->body.len;
     return ok && lws_write(wsi, start, (size_t)(at - start),
@@ -283,46 +290,45 @@ static int go_on(struct lws *wsi, struct connection *connection)
 
 /* ---- between threads ---- */
 
-static void adopt_one(struct prb_http *http, int fd, bool tls)
+/* The library gets a descriptor of its own, which it closes when it likes (guests.h). */
+static void adopt_one(struct prb_http *http, const struct given *given)
 {
-    static const lws_adoption_type plain = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP;
-    struct guest *guest = calloc(1, sizeof *guest);
-    if (!guest || http->connections >= PRB_SERVE_CONNECTIONS_MAX) {
-        free(guest);
-        close(fd);
+    lws_adoption_type how = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP;
+    if (given->tls)
+        how |= LWS_ADOPT_ALLOW_SSL;
+    struct seat *seat = calloc(1, sizeof *seat);
+    int fd = seat ? fcntl(given->guest->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    const lws_sock_file_fd_type socket = {.sockfd = fd};
+    struct lws *wsi =
+        fd >= 0 ? lws_adopt_descriptor_vhost(http->vhost, how, socket, NULL, NULL) : NULL;
+    if (!wsi) { /* and it has closed fd */
+        free(seat);
+        prb_guest_free(given->guest);
         return;
     }
-    /* It closes the socket when it cannot. */
-    struct lws *wsi = lws_adopt_descriptor_vhost(http->vhost, tls ? plain | LWS_ADOPT_ALLOW_SSL : plain,
-                                                 (lws_sock_file_fd_type){.sockfd = fd}, NULL, NULL);
-    if (!wsi) {
-        free(guest);
-        return;
-    }
-    guest->counted = &http->connections;
-    ++*guest->counted;
-    lws_set_opaque_user_data(wsi, guest);
+    seat->guest = given->guest;
+    lws_set_opaque_user_data(wsi, seat);
 }
 
 static void adopt(struct prb_http *http)
 {
     pthread_mutex_lock(&http->lock);
     for (size_t i = 0; i < http->given_count; i++)
-        adopt_one(http, http->given[i].fd, http->given[i].tls);
+        adopt_one(http, http->given + i);
     http->given_count = 0;
     pthread_mutex_unlock(&http->lock);
 }
 
 static void leave(struct lws *wsi)
 {
-    struct guest *guest = lws_get_opaque_user_data(wsi);
-    if (!guest)
+    struct seat *seat = seat_of(wsi);
+    if (!seat)
         return;
     lws_set_opaque_user_data(wsi, NULL);
-    --*guest->counted;
-    if (guest->live)
-        prb_live_client_free(guest->live);
-    free(guest);
+    if (seat->live)
+        prb_live_client_free(seat->live);
+    prb_guest_free(seat->guest);
+    free(seat);
 }
 
 /* ---- WebSockets ---- */
@@ -345,101 +351,110 @@ static void writable(void *owner) { lws_callback_on_writable(owner); }
 /* RFC 6455 section 4.2.1, which the library does not check. */
 static bool is_handshake(struct lws *wsi, struct prb_error *err)
 {
+    static const struct {
+        enum lws_token_indexes token;
+        const char *value;
+    } needed[] = {{WSI_TOKEN_GET_URI, PRB_LIVE_PATH},
+                  {WSI_TOKEN_HTTP, "HTTP/1.1"},
+                  {WSI_TOKEN_UPGRADE, "websocket"},
+                  {WSI_TOKEN_VERSION, "13"}};
+    static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char text[64];
-    int len = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
-    bool path = len == (int)strlen(PRB_LIVE_PATH) &&
-                prb_request_header(wsi, WSI_TOKEN_GET_URI, text, sizeof text) &&
-                strcmp(text, PRB_LIVE_PATH) == 0;
-    return (path && prb_request_header(wsi, WSI_TOKEN_UPGRADE, text, sizeof text) &&
-            strcasecmp(text, "websocket") == 0 &&
-            prb_request_header(wsi, WSI_TOKEN_VERSION, text, sizeof text) &&
-            strcmp(text, "13") == 0 && prb_request_header(wsi, WSI_TOKEN_KEY, text, sizeof text) &&
-            strlen(text) == 24) ||
-           prb_fail(err, PRB_USAGE, "a WebSocket is at " PRB_LIVE_PATH " alone");
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof needed / sizeof *needed; i++)
+        ok = prb_request_header(wsi, needed[i].token, text, sizeof text) &&
+             (needed[i].token == WSI_TOKEN_UPGRADE ? strcasecmp : strcmp)(text, needed[i].value) ==
+                 0;
+    ok = ok && prb_request_header(wsi, WSI_TOKEN_CONNECTION, text, sizeof text) &&
+         strcasestr(text, "upgrade") && prb_request_header(wsi, WSI_TOKEN_KEY, text, sizeof text) &&
+         strspn(text, base64) == 22 && strcmp(text + 22, "==") == 0; /* 16 bytes */
+    return ok || prb_fail(err, PRB_USAGE, "a WebSocket of version 13 is at " PRB_LIVE_PATH);
 }
 
 /* 0: go on; else what the library is to be told. */
 static int confirm_upgrade(struct lws *wsi)
 {
     struct prb_http *http = http_of(wsi);
-    struct guest *guest = lws_get_opaque_user_data(wsi);
+    struct seat *seat = seat_of(wsi);
     struct prb_shown shown;
     struct prb_error err = {0};
-    char who[80], counted[80], name[PRB_TOKEN_NAME];
+    char name[PRB_TOKEN_NAME];
     int status = 400;
     unsigned grants = 0;
-    if (!guest || guest->live)
+    if (!seat || seat->live)
         return -1;
-    bool ok = is_handshake(wsi, &err) && prb_request_shown(wsi, &shown, who, counted, &err);
-    if (ok && (shown.local || *shown.token)) {
-        grants = prb_access_grants(http->serve, &http->tries, &shown, name, &status, &err);
+    bool ok = is_handshake(wsi, &err) && prb_request_shown(wsi, seat->guest, &shown, &err);
+    if (ok && (seat->guest->peer.local || *shown.token || http->serve->options->no_token)) {
+        grants = prb_access_grants(http->serve, &shown, name, &status, &err);
         ok = grants;
     }
     if (ok) {
         explicit_bzero(shown.token, sizeof shown.token);
-        guest->live = prb_live_client_new(http->live, wsi, &shown, grants);
+        seat->live = prb_live_client_new(http->live, wsi, &shown, grants);
         status = 503;
     }
-    if (guest->live)
+    if (seat->live)
         return 0;
-    prb_serve_log(http->serve->log, "refused a WebSocket: %s", err.text);
+    prb_serve_log(http->serve->log, "refused a WebSocket of %s: %s", seat->guest->peer.name,
+                  err.text);
     return lws_return_http_status(wsi, (unsigned)status, NULL) ? -1 : 1;
 }
 
-static void live_is_known(struct lws *wsi, struct guest *guest)
+/* -1: it has shown who it is, but there are too many already. */
+static int live_is_known(struct lws *wsi, struct seat *seat)
 {
-    struct prb_http *http = http_of(wsi);
-    if (guest->counted == &http->lives || !prb_live_client_is_known(guest->live))
-        return;
+    if (!prb_live_client_is_known(seat->live))
+        return 0;
     lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
-    --*guest->counted;
-    guest->counted = &http->lives;
-    ++*guest->counted;
+    return prb_guest_let_in(seat->guest) ? 0 : -1;
 }
 
 static int live_begins(struct lws *wsi)
 {
-    struct guest *guest = lws_get_opaque_user_data(wsi);
-    if (!guest || !guest->live)
+    struct seat *seat = seat_of(wsi);
+    if (!seat || !seat->live)
         return -1;
     lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
     lws_set_timer_usecs(wsi, (lws_usec_t)(PRB_LIVE_TOKEN_SECONDS * 1e6));
-    live_is_known(wsi, guest);
-    return 0;
+    return live_is_known(wsi, seat);
 }
 
 static bool is_live(struct lws *wsi)
 {
-    const struct guest *guest = lws_get_opaque_user_data(wsi);
-    return guest && guest->live;
+    const struct seat *seat = seat_of(wsi);
+    return seat && seat->live;
 }
 
 /* The time to show the token in is over. */
 static int live_timer(struct lws *wsi)
 {
-    const struct guest *guest = lws_get_opaque_user_data(wsi);
-    return prb_live_client_is_known(guest->live) ? 0 : -1;
+    return prb_live_client_is_known(seat_of(wsi)->live) ? 0 : -1;
 }
 
 static int live_takes(struct lws *wsi, const void *bytes, size_t count)
 {
-    struct guest *guest = lws_get_opaque_user_data(wsi);
-    if (!guest || !guest->live || lws_frame_is_binary(wsi) ||
-        !prb_live_take(guest->live, bytes, count, lws_is_final_fragment(wsi)))
+    struct seat *seat = seat_of(wsi);
+    if (!seat || !seat->live)
         return -1;
-    live_is_known(wsi, guest);
+    int code = lws_frame_is_binary(wsi)
+                   ? LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE
+                   : prb_live_take(seat->live, bytes, count, lws_is_final_fragment(wsi));
+    if (code) {
+        lws_close_reason(wsi, (enum lws_close_status)code, NULL, 0);
+        return -1;
+    }
     plan(http_of(wsi), 0);
-    return 0;
+    return live_is_known(wsi, seat);
 }
 
 static int live_gives(struct lws *wsi)
 {
     struct prb_http *http = http_of(wsi);
-    struct guest *guest = lws_get_opaque_user_data(wsi);
+    struct seat *seat = seat_of(wsi);
     bool first, last;
-    size_t count = guest && guest->live ? prb_live_next(guest->live, http->piece + LWS_PRE,
-                                                        LIVE_PIECE, &first, &last)
-                                        : 0;
+    size_t count = seat && seat->live
+                       ? prb_live_next(seat->live, http->piece + LWS_PRE, LIVE_PIECE, &first, &last)
+                       : 0;
     if (!count)
         return 0;
     int flags = lws_write_ws_flags(LWS_WRITE_TEXT, first, last);
@@ -575,7 +590,7 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
     else
         prb_fail(err, PRB_INTERNAL, "libwebsockets does not start");
     if (http->work)
-        http->live = prb_live_new(serve, http->work, &http->tries, writable, err);
+        http->live = prb_live_new(serve, http->work, writable, err);
     if (http->live)
         return http;
     prb_http_free(http);
@@ -591,7 +606,7 @@ void prb_http_free(struct prb_http *http)
         lws_context_destroy(http->context);
     prb_live_free(http->live);
     for (size_t i = 0; i < http->given_count; i++)
-        close(http->given[i].fd);
+        prb_guest_free(http->given[i].guest);
     pthread_mutex_destroy(&http->lock);
     free(http);
 }
@@ -602,15 +617,15 @@ void prb_http_run(struct prb_http *http)
         ;
 }
 
-void prb_http_give(struct prb_http *http, int fd, bool tls)
+void prb_http_give(struct prb_http *http, struct prb_guest *guest, bool tls)
 {
     pthread_mutex_lock(&http->lock);
     bool room = http->given_count < GIVEN_MAX;
     if (room)
-        http->given[http->given_count++] = (struct given){fd, tls};
+        http->given[http->given_count++] = (struct given){guest, tls};
     pthread_mutex_unlock(&http->lock);
     if (!room)
-        close(fd);
+        prb_guest_free(guest);
     lws_cancel_service(http->context);
 }
 

@@ -14,8 +14,8 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
 void prb_http_free(struct prb_http *http);
 /* Serve in this thread until prb_http_end. */
 void prb_http_run(struct prb_http *http);
-/* Any thread, these two.  Takes the socket; tls: it begins with a handshake. */
-void prb_http_give(struct prb_http *http, int fd, bool tls);
+/* Any thread, these two.  Takes the guest; tls: it begins with a handshake. */
+void prb_http_give(struct prb_http *http, struct prb_guest *guest, bool tls);
 void prb_http_end(struct prb_http *http);
 
 #endif

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "net/peer.h"
-
 #define URL_MAX 4096
 
 bool prb_request_header(struct lws *wsi, enum lws_token_indexes token, char *out, size_t size)
@@ -59,25 +57,10 @@ static bool take_shown_token(struct lws *wsi, char *out, size_t size)
     return true;
 }
 
-/* Wrong tokens are counted by the address without its port. */
-static void name_client(struct lws *wsi, bool *local, char who[80], char counted[80])
-{
-    struct prb_peer peer = {0};
-    prb_peer_name(lws_get_socket_fd(wsi), &peer);
-    *local = peer.local;
-    snprintf(who, 80, "%s", peer.name);
-    snprintf(counted, 80, "%s", peer.name);
-    char *colon = peer.local ? NULL : strrchr(counted, ':');
-    if (colon)
-        *colon = '\0';
-}
-
-bool prb_request_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
+bool prb_request_shown(struct lws *wsi, struct prb_guest *guest, struct prb_shown *out,
                        struct prb_error *err)
 {
-    *out = (struct prb_shown){
-        .who = counted, .proxied = is_proxied(wsi), .fd = lws_get_socket_fd(wsi)};
-    name_client(wsi, &out->local, who, counted);
+    *out = (struct prb_shown){.guest = guest, .proxied = is_proxied(wsi)};
     return (prb_request_header(wsi, WSI_TOKEN_HOST, out->host, sizeof out->host) &&
             prb_request_header(wsi, WSI_TOKEN_ORIGIN, out->origin, sizeof out->origin) &&
             header_named(wsi, "sec-fetch-site:", out->site, sizeof out->site) &&

@@ -9,8 +9,8 @@
 
 /* A header into out; "": it has none.  False: it does not fit, or has it more than once. */
 bool prb_request_header(struct lws *wsi, enum lws_token_indexes token, char *out, size_t size);
-/* Who asks: who is the name with its port, counted that by which wrong tokens are counted. */
-bool prb_request_shown(struct lws *wsi, struct prb_shown *out, char who[80], char counted[80],
+/* What the guest shows of himself. */
+bool prb_request_shown(struct lws *wsi, struct prb_guest *guest, struct prb_shown *out,
                        struct prb_error *err);
 /* Bytes of the body, 0: none is announced. */
 bool prb_request_length(struct lws *wsi, size_t *out, int *status, struct prb_error *err);

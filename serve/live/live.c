@@ -58,8 +58,8 @@ struct subscription {
 struct prb_live_client {
     struct prb_live *live;
     void *owner;
-    struct prb_shown shown;
-    char who[80];
+    struct prb_guest *guest;
+    bool proxied;
     unsigned grants;
     struct subscription *subscriptions;
     size_t count;
@@ -74,10 +74,9 @@ struct prb_live_client {
 struct prb_live {
     const struct prb_serve *serve;
     struct prb_work *work;
-    struct prb_tries *tries;
     void (*writable)(void *owner);
     struct feed *feeds;
-    size_t feed_count, client_count;
+    size_t feed_count;
 };
 
 /* ---- topics ---- */
@@ -630,11 +629,9 @@ static bool take_token(struct prb_live_client *client, const json_t *message, js
     if (!op || strcmp(op, "token") != 0 || !token || !*token)
         return false;
     char name[PRB_TOKEN_NAME];
-    struct prb_shown shown = client->shown;
-    shown.who = client->who;
+    struct prb_shown shown = {.guest = client->guest, .proxied = client->proxied};
     snprintf(shown.token, sizeof shown.token, "%s", token);
-    client->grants =
-        prb_access_grants(client->live->serve, client->live->tries, &shown, name, &status, &err);
+    client->grants = prb_access_grants(client->live->serve, &shown, name, &status, &err);
     explicit_bzero(&shown.token, sizeof shown.token);
     return client->grants && reply_ok(client, id);
 }
@@ -665,13 +662,16 @@ static bool take_message(struct prb_live_client *client, const json_t *message)
     return client->grants != 0;
 }
 
-bool prb_live_take(struct prb_live_client *client, const void *bytes, size_t count, bool whole)
+int prb_live_take(struct prb_live_client *client, const void *bytes, size_t count, bool whole)
 {
-    if (client->message.len + count > PRB_LIVE_MESSAGE_MAX || client->replies.len > REPLIES_MAX)
-        return false;
+    enum { TOO_BIG = 1009, NOT_ALLOWED = 1008, NO_MEMORY = 1011 };
+    if (client->message.len + count > PRB_LIVE_MESSAGE_MAX)
+        return TOO_BIG;
+    if (client->replies.len > REPLIES_MAX)
+        return NOT_ALLOWED;
     prb_buf_add(&client->message, bytes, count);
     if (!whole)
-        return prb_buf_ok(&client->message);
+        return prb_buf_ok(&client->message) ? 0 : NO_MEMORY;
     json_t *message = json_loadb(client->message.data ? client->message.data : "",
                                  client->message.len, JSON_REJECT_DUPLICATES, NULL);
     if (client->message.data)
@@ -679,7 +679,7 @@ bool prb_live_take(struct prb_live_client *client, const void *bytes, size_t cou
     prb_buf_deinit(&client->message);
     bool goes_on = json_is_object(message) && take_message(client, message);
     json_decref(message);
-    return goes_on;
+    return goes_on ? 0 : NOT_ALLOWED;
 }
 
 /* ---- clients ---- */
@@ -687,16 +687,13 @@ bool prb_live_take(struct prb_live_client *client, const void *bytes, size_t cou
 struct prb_live_client *prb_live_client_new(struct prb_live *live, void *owner,
                                             const struct prb_shown *shown, unsigned grants)
 {
-    struct prb_live_client *client =
-        live->client_count < PRB_LIVE_CLIENTS_MAX ? calloc(1, sizeof *client) : NULL;
+    struct prb_live_client *client = calloc(1, sizeof *client);
     if (!client)
         return NULL;
-    live->client_count++;
     client->live = live;
     client->owner = owner;
-    client->shown = *shown;
-    client->shown.who = NULL;
-    snprintf(client->who, sizeof client->who, "%s", shown->who);
+    client->guest = shown->guest;
+    client->proxied = shown->proxied;
     client->grants = grants;
     return client;
 }
@@ -709,22 +706,19 @@ void prb_live_client_free(struct prb_live_client *client)
     prb_buf_deinit(&client->replies);
     prb_buf_deinit(&client->head);
     release(client->value);
-    client->live->client_count--;
     free(client);
 }
 
 bool prb_live_client_is_known(const struct prb_live_client *client) { return client->grants; }
 
 struct prb_live *prb_live_new(const struct prb_serve *serve, struct prb_work *work,
-                              struct prb_tries *tries, void (*writable)(void *owner),
-                              struct prb_error *err)
+                              void (*writable)(void *owner), struct prb_error *err)
 {
     struct prb_live *live = calloc(1, sizeof *live);
     if (!live)
         return PRB_NULL(prb_nomem(err));
     live->serve = serve;
     live->work = work;
-    live->tries = tries;
     live->writable = writable;
     return live;
 }

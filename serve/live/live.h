@@ -14,7 +14,6 @@
 #include "serve/doors/access.h"
 #include "serve/work/work.h"
 
-#define PRB_LIVE_CLIENTS_MAX 1100
 #define PRB_LIVE_MESSAGE_MAX 65536 /* bytes of one from a client */
 #define PRB_LIVE_TOKEN_SECONDS 5.0 /* to show the token in */
 
@@ -23,20 +22,20 @@ struct prb_live_client;
 
 /* writable(owner): the client has something to be sent.  NULL: NOMEM. */
 struct prb_live *prb_live_new(const struct prb_serve *serve, struct prb_work *work,
-                              struct prb_tries *tries, void (*writable)(void *owner),
-                              struct prb_error *err);
+                              void (*writable)(void *owner), struct prb_error *err);
 /* After its clients. */
 void prb_live_free(struct prb_live *live);
 
 /* shown: what the handshake showed; grants: what that is worth, 0: the first message must be the
- * token.  NULL: too many, or NOMEM. */
+ * token.  NULL: NOMEM. */
 struct prb_live_client *prb_live_client_new(struct prb_live *live, void *owner,
                                             const struct prb_shown *shown, unsigned grants);
 void prb_live_client_free(struct prb_live_client *client);
 /* Whether it has shown who it is. */
 bool prb_live_client_is_known(const struct prb_live_client *client);
-/* A part of a message, the last one of it with whole.  False: the connection ends. */
-bool prb_live_take(struct prb_live_client *client, const void *bytes, size_t count, bool whole);
+/* A part of a message, the last one of it with whole.  0: the connection goes on; else it ends with
+ * this code, RFC 6455 section 7.4.1. */
+int prb_live_take(struct prb_live_client *client, const void *bytes, size_t count, bool whole);
 /* The next part of what is to be sent; 0: nothing is.  first, last: of its message. */
 size_t prb_live_next(struct prb_live_client *client, void *out, size_t room, bool *first,
                      bool *last);

@@ -32,14 +32,15 @@
 /* All sessions: the server ends after the last of them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned sessions;
+static unsigned sessions, known; /* known: those that have shown who they are */
 
 struct session {
     struct prb_serve *serve;
-    int fd;
-    struct prb_peer peer;
+    struct prb_guest *guest;
+    int fd;          /* the guest's */
     unsigned grants; /* 0: it has not shown who it is */
     unsigned wrong;
+    bool counted;          /* among those of KNOWN_MAX */
     char target[32];       /* pid N */
     struct prb_buf in;     /* bytes of lines that are not taken yet */
     struct prb_buf out[2]; /* the end of a line that is not whole yet: of output and of errors */
@@ -166,6 +167,25 @@ static char *next_line(struct session *session)
 
 /* ---- commands ---- */
 
+#define LISTED 30
+
+/* Those that `pid N` may choose. */
+static void list_targets(struct session *session, const struct prb_process_list *list)
+{
+    char line[120];
+    size_t count = list ? list->count : 0;
+    says(session,
+         count ? "which process?  `pid N` chooses one of these:" : "no Python process is running");
+    for (size_t i = 0; i < count && i < LISTED; i++) {
+        const struct prb_process *one = list->items + i;
+        snprintf(line, sizeof line, "%d  %.100s", (int)one->pid,
+                 one->command && *one->command ? one->command : one->name);
+        say_line(session, line, strlen(line));
+    }
+    if (count > LISTED)
+        says(session, "and others: `list` shows all");
+}
+
 /* The one Python process of the user, when there is one alone. */
 static bool choose_target(struct session *session)
 {
@@ -173,9 +193,10 @@ static bool choose_target(struct session *session)
     struct prb_process_list *list = *session->target ? NULL : prb_process_list(&err);
     if (list && list->count == 1)
         snprintf(session->target, sizeof session->target, "%d", (int)list->items[0].pid);
+    if (!*session->target)
+        list_targets(session, list);
     prb_process_list_free(list);
-    return *session->target ||
-           (says(session, "which process? `list` shows them, `pid N` chooses one"), false);
+    return *session->target;
 }
 
 /* The words of a line, split; of a query the statement as it is. */
@@ -280,7 +301,7 @@ static bool evaluate(struct session *session, const char *text)
     flush(session);
     if (!begun || !ok)
         prb_serve_log(session->serve->log, "text eval by %s, process %s: %.200s: %s",
-                      session->peer.name, session->target, text, ok ? "done" : err.text);
+                      session->guest->peer.name, session->target, text, ok ? "done" : err.text);
     if (!ok && (!says(session, err.text) || (*err.remedy && !says(session, err.remedy))))
         return false;
     const char *prompt = session->python.block.len ? "... " : ">>> ";
@@ -295,14 +316,30 @@ static bool choose_pid(struct session *session, const char *rest)
     return true;
 }
 
+/* A thread each: they are few. */
+static bool let_in(struct session *session)
+{
+    if (session->counted)
+        return true;
+    pthread_mutex_lock(&lock);
+    bool room = known < PRB_SERVE_TEXTS_MAX;
+    known += room;
+    pthread_mutex_unlock(&lock);
+    session->counted = room;
+    return (room && prb_guest_let_in(session->guest)) ||
+           (says(session, "too many sessions of plain text"), false);
+}
+
 static bool show_token(struct session *session, const char *token)
 {
     char name[PRB_TOKEN_NAME];
-    session->grants = prb_access_token(session->serve, token, name);
+    int status;
+    struct prb_error err = {0};
+    session->grants = prb_access_token(session->serve, session->guest, token, name, &status, &err);
     if (session->grants)
-        return true;
-    prb_serve_log(session->serve->log, "refused %s: a wrong token", session->peer.name);
-    return ++session->wrong < WRONG_MAX && says(session, "the token is wrong");
+        return let_in(session);
+    prb_serve_log(session->serve->log, "refused %s: %s", session->guest->peer.name, err.text);
+    return says(session, err.text) && ++session->wrong < WRONG_MAX;
 }
 
 static bool not_understood(struct session *session, const struct prb_look *look)
@@ -353,19 +390,18 @@ static bool answer(struct session *session, char *line)
     return take_line(session, session->grants & PRB_MAY_EVAL ? line : word, word, len, rest);
 }
 
-static bool enter(void)
+static void enter(void)
 {
     pthread_mutex_lock(&lock);
-    bool room = sessions < PRB_SERVE_TEXTS_MAX;
-    sessions += room;
+    sessions++;
     pthread_mutex_unlock(&lock);
-    return room;
 }
 
-static void leave(void)
+static void leave(bool counted)
 {
     pthread_mutex_lock(&lock);
     sessions--;
+    known -= counted;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
@@ -373,6 +409,8 @@ static void leave(void)
 static void *serve(void *context)
 {
     struct session *session = context;
+    session->until = prb_clock_s() + PRB_STRANGER_SECONDS;
+    session->ended = session->grants && !let_in(session);
     for (char *line; !session->ended && (line = next_line(session));) {
         session->until = prb_clock_s() + 30; /* for a reader to take an answer of ours */
         bool more = answer(session, line);
@@ -381,37 +419,37 @@ static void *serve(void *context)
             break;
     }
     shutdown(session->fd, SHUT_WR);
-    close(session->fd);
+    prb_guest_free(session->guest);
     prb_buf_deinit(&session->in);
     prb_text_python_deinit(&session->python);
     prb_buf_deinit(session->out);
     prb_buf_deinit(session->out + 1);
+    bool counted = session->counted;
     free(session);
-    leave();
+    leave(counted);
     return NULL;
 }
 
-void prb_text_begin(struct prb_serve *server, int fd, const struct prb_peer *peer)
+void prb_text_begin(struct prb_serve *server, struct prb_guest *guest)
 {
     pthread_t thread;
-    bool room = enter();
-    struct session *session = room ? calloc(1, sizeof *session) : NULL;
+    struct session *session = calloc(1, sizeof *session);
+    enter();
     if (session) {
         *session = (struct session){.serve = server,
-                                    .fd = fd,
-                                    .peer = *peer,
-                                    .grants = peer->local     ? PRB_MAY_ALL
-                                              : peer->is_user ? server->grants
-                                                              : 0};
+                                    .guest = guest,
+                                    .fd = guest->fd,
+                                    .grants = guest->peer.local     ? PRB_MAY_ALL
+                                              : guest->peer.is_user ? server->grants
+                                                                    : 0};
         if (pthread_create(&thread, NULL, serve, session) == 0) {
             pthread_detach(thread);
             return;
         }
     }
     free(session);
-    close(fd);
-    if (room)
-        leave();
+    prb_guest_free(guest);
+    leave(false);
 }
 
 void prb_text_end(void)

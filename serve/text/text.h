@@ -4,8 +4,8 @@
 
 #include "serve/doors/doors.h"
 
-/* Serve a connection in a thread of its own, which closes it. */
-void prb_text_begin(struct prb_serve *serve, int fd, const struct prb_peer *peer);
+/* Serve a connection in a thread of its own; takes the guest. */
+void prb_text_begin(struct prb_serve *serve, struct prb_guest *guest);
 /* Wait for all of them to end: serve->options->stop_fd can be read. */
 void prb_text_end(void);
 

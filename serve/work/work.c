@@ -217,11 +217,23 @@ void prb_work_free(struct prb_work *work)
     free(work);
 }
 
+/* Quick ones share their answers, so that many that wait cost little. */
+static bool has_room(const struct list *waiting, const struct prb_work_item *item)
+{
+    size_t same = 0;
+    if (waiting->count >= PRB_SERVE_WAITING_MAX)
+        return false;
+    for (const struct prb_work_item *one = waiting->first;
+         one && item->job.route->slow && *item->job.part[0]; one = one->next)
+        same += strcmp(one->job.part[0], item->job.part[0]) == 0;
+    return same < PRB_SERVE_WAITING_TARGET_MAX;
+}
+
 bool prb_work_add(struct prb_work *work, struct prb_work_item *item)
 {
     pthread_mutex_lock(&work->lock);
     struct list *waiting = work->waiting + item->job.route->slow;
-    bool room = waiting->count < PRB_SERVE_WAITING_MAX;
+    bool room = has_room(waiting, item);
     if (room) {
         atomic_fetch_add(&item->shares, 1);
         push(waiting, item);

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from serving import DEADLINE, PROBING, Server
+from websocket import WebSocket
 
 LOOPBACK = "0100007F"
 
@@ -231,6 +232,15 @@ def open_server():
     one.remove()
 
 
+def test_no_token_and_a_websocket_of_another_page(open_server):
+    for headers, status in (({"Origin": "http://evil.example", "Host": "localhost"}, 403), ({"Host": "evil.example"}, 421),
+                            ({"Sec-Fetch-Site": "cross-site", "Host": "localhost"}, 403), ({"Origin": "http://localhost", "Host": "localhost"}, 101)):
+        with WebSocket(open_server, token=None, **headers) as one:
+            assert one.status == status, headers
+            if status == 101:
+                assert one.ask(op="sub", topic="processes")["ok"]
+
+
 def test_no_token_is_for_its_user_to_look(open_server, tmp_path):
     assert re.match(r"http://127.0.0.1:\d+/$", open_server.line)
     assert serve_words(open_server, "--url").stdout.strip() == open_server.line
@@ -316,6 +326,19 @@ def test_it_ends_and_leaves_nothing(serve, how):
     none = subprocess.run([PROBING, "serve", "--url"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                           timeout=DEADLINE, env=server.environment)
     assert none.returncode == 3 and "no server of yours runs" in none.stderr
+
+
+def test_the_list_says_where_it_is(serve):
+    server = serve()
+    told = serve_words(server, "--url")  # the whole address, to its owner
+    assert told.stdout.strip() == server.line
+    listed = subprocess.run([PROBING, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=server.environment)
+    assert "process {} serves at {}".format(server.pid, server.line.split("#")[0]) in listed.stderr and "serves" not in listed.stdout
+    assert server.token not in listed.stderr + listed.stdout
+    os.kill(server.pid, signal.SIGKILL)
+    server.process.wait()
+    listed = subprocess.run([PROBING, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=server.environment)
+    assert not listed.stderr
 
 
 def test_killed_and_begun_again(serve):

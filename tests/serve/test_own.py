@@ -87,6 +87,16 @@ def test_a_port_of_somebody_else(begin, job):
     assert done.returncode and "listening on" in done.stderr and not servers(begin)
 
 
+def test_a_port_of_ours_says_whose_it_is(begin, job):
+    url = begin(job, "-b").stdout.splitlines()[1]
+    (pid,) = servers(begin)
+    address = re.match(r"http://([^/]+)/", url)[1]
+    refused = subprocess.run([PROBING, "serve", "--address", address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                             env=begin.environment)
+    assert refused.returncode and not refused.stdout and "your server, process {}".format(pid) in refused.stderr, refused.stderr
+    assert url.split("#token=")[1] not in refused.stderr
+
+
 def test_grants_of_its_own(begin, job):
     url = begin(job, "-b", PROBING_SERVE_ALLOW="eval").stdout.splitlines()[1]
     assert ask(url, "/api/v1")[1]["grants"] == ["look", "control", "eval"]

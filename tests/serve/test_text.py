@@ -39,9 +39,11 @@ def test_nothing_is_said_first(server):
 
 
 def test_several_processes(server, start, any_python):
-    start(any_python, "threads.py").settle()
-    start(any_python, "threads.py").settle()
-    assert "which process?" in server.text("bt")
+    jobs = [start(any_python, "threads.py").settle() for _ in range(2)]
+    told = server.text("bt")
+    assert told.startswith("which process?")
+    for job in jobs:
+        assert "\n{}  ".format(job.pid) in told
 
 
 @pytest.mark.parametrize("line", ["bt --output /tmp/x", "bt -o /tmp/x", "list --anything", "bt 1 2", "bt $(id)", "bt ;id", "bt `id`", "bt --native=1",
