@@ -16,6 +16,21 @@ class Closed(Exception):
         self.code = code
 
 
+def frame(payload, opcode=1, final=True, reserved=0, masked=True, length=None, size=None):
+    """Its bytes.  length: the one it claims; size: 7, 16 or 64 bits for it, the fewest if not given."""
+    length = len(payload) if length is None else length
+    size = size or (7 if length < 126 else 16 if length < 65536 else 64)
+    bit = 0x80 if masked else 0
+    head = struct.pack("!B", (0x80 if final else 0) | reserved << 4 | opcode)
+    head += (struct.pack("!B", bit | length) if size == 7 else struct.pack("!BH", bit | 126, length) if size == 16
+             else struct.pack("!BQ", bit | 127, length))
+    if not masked:
+        return head + payload
+    mask = os.urandom(4)
+    whole = (mask * (len(payload) // 4 + 1))[:len(payload)]
+    return head + mask + (int.from_bytes(payload, "big") ^ int.from_bytes(whole, "big")).to_bytes(len(payload), "big")
+
+
 class WebSocket:
     def __init__(self, server, tcp=True, path="/api/v1/live", token="", deadline=DEADLINE, **headers):
         """token: sent as the first message; "" is the server's over TCP, None: none is sent."""
@@ -42,13 +57,8 @@ class WebSocket:
     def __exit__(self, *_):
         self.close()
 
-    def send_frame(self, payload, opcode=1, final=True):
-        mask = os.urandom(4)
-        length = len(payload)
-        size = (struct.pack("!B", 0x80 | length) if length < 126 else struct.pack("!BH", 0xfe, length) if length < 65536
-                else struct.pack("!BQ", 0xff, length))
-        body = bytes(byte ^ mask[at & 3] for at, byte in enumerate(payload))
-        self.socket.sendall(struct.pack("!B", (0x80 if final else 0) | opcode) + size + mask + body)
+    def send_frame(self, payload, opcode=1, final=True, **more):
+        self.socket.sendall(frame(payload, opcode, final, **more))
 
     def send(self, **message):
         self.send_frame(json.dumps(message).encode())
