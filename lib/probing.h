@@ -977,10 +977,14 @@ PRB_API void prb_db_close(struct prb_db *db);
 typedef bool prb_row_fn(void *context, size_t columns, const char *const *names,
                         const struct prb_value *row);
 
-/* Run SQL: one or several statements, rows of each.  Errors: QUERY (SQLite's message and the
- * position), or what reading gave. */
+/* Run SQL: one or several statements, rows of each; each NULL: rows are made, and given to nobody.
+ * Errors: QUERY (SQLite's message and the position), or what reading gave. */
 PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
                           struct prb_error *err) PRB_MUST_CHECK;
+/* Of statements over ranks of a job: what is fetched for each table, and from which host, as rows
+ * instead of the statement's own. */
+PRB_API bool prb_db_plan(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
+                         struct prb_error *err) PRB_MUST_CHECK;
 /* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next
  * query. */
 PRB_API const char *prb_db_warning(const struct prb_db *db);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
@@ -68,6 +69,8 @@ const char *prb_db_warning(const struct prb_db *db) { return db->warning[0] ? db
 
 struct run {
     struct prb_db *db;
+    struct prb_dialect dialect;
+    bool plan;        /* show what is fetched, instead of the rows */
     const char *text; /* the user's */
     size_t len;
     prb_row_fn *each;
@@ -105,6 +108,12 @@ static struct prb_value column_value(sqlite3_stmt *stmt, int column)
     return value;
 }
 
+static bool give_row(const struct run *run, size_t columns, const char *const *names,
+                     const struct prb_value *row)
+{
+    return !run->each || run->each(run->context, columns, names, row);
+}
+
 static bool step_all(struct run *run, sqlite3_stmt *stmt, int *rc_out, struct prb_error *err)
 {
     int columns = sqlite3_column_count(stmt);
@@ -118,17 +127,37 @@ static bool step_all(struct run *run, sqlite3_stmt *stmt, int *rc_out, struct pr
     /* The first step may fail (a target that is gone): the columns are reported once it has
      * not failed. */
     while ((*rc_out = sqlite3_step(stmt)) == SQLITE_ROW || *rc_out == SQLITE_DONE) {
-        if (!begun && !run->each(run->context, (size_t)columns, names, NULL))
+        if (!begun && !give_row(run, (size_t)columns, names, NULL))
             run->ended = true;
         begun = true;
         if (*rc_out == SQLITE_DONE || run->ended)
             break;
         for (int i = 0; i < columns; i++)
             row[i] = column_value(stmt, i);
-        run->ended = !run->each(run->context, (size_t)columns, names, row);
+        run->ended = !give_row(run, (size_t)columns, names, row);
         if (run->ended)
             break;
     }
+    return true;
+}
+
+/* SQLite has planned, and so said what it will read: it is fetched at once, before the first row. */
+static bool fetch(struct prb_db *db, struct prb_error *err)
+{
+    db->view.pushed.fetched = db->view.pushed.count;
+    for (size_t i = 0; i < db->source_count; i++)
+        if (db->sources[i]->fetch && !db->sources[i]->fetch(db->sources[i], db, err))
+            return false;
+    return true;
+}
+
+static bool show_plan(struct run *run, struct prb_error *err)
+{
+    struct prb_db *db = run->db;
+    for (size_t i = 0; i < db->source_count; i++)
+        if (db->sources[i]->plan &&
+            !db->sources[i]->plan(db->sources[i], db, run->each, run->context, err))
+            return false;
     return true;
 }
 
@@ -146,6 +175,10 @@ static bool run_in_view(struct run *run, const struct prb_statement *statement,
     if (!sqlite3_stmt_readonly(stmt))
         return prb_query_fail(err, run->text, run->len, statement->offset,
                               "the statement would change something, and queries only read");
+    if (!sqlite3_stmt_isexplain(stmt) && !fetch(db, err))
+        return false;
+    if (run->plan)
+        return show_plan(run, err);
     if (!step_all(run, stmt, &rc, err))
         return false;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ||
@@ -157,6 +190,10 @@ static bool run_sql(struct run *run, const struct prb_statement *statement, stru
     if (!prb_vtab_declare(run->db, statement->sql.data, statement->sql.len, err) ||
         !prb_view_begin(run->db, err))
         return false;
+    if (run->db->fetches) {
+        run->db->view.time = run->dialect.now;
+        prb_pushed_read(&run->db->view.pushed, statement->sql.data, statement->sql.len);
+    }
     bool good = run_in_view(run, statement, err);
     prb_view_end(run->db);
     return good;
@@ -260,13 +297,23 @@ static bool run_statement(struct run *run, struct prb_statement *statement, stru
     return prb_fail(err, PRB_INTERNAL, "statement kind %d", (int)statement->kind);
 }
 
+/* To the microsecond, as a constant in the text has it. */
+static double time_of_statement(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000) / 1e6;
+}
+
 static bool run_all(struct run *run, struct prb_error *err)
 {
     size_t offset = 0;
     bool any = false;
     do {
         PRB_AUTO(prb_statement) struct prb_statement statement = {0};
-        if (!prb_dialect_next(run->text, run->len, &offset, &statement, err) ||
+        if (run->db->fetches)
+            run->dialect = (struct prb_dialect){.now = time_of_statement(), .global = true};
+        if (!prb_dialect_next(&run->dialect, run->text, run->len, &offset, &statement, err) ||
             !run_statement(run, &statement, err))
             return false;
         any = any || statement.kind != PRB_STATEMENT_EMPTY;
@@ -277,15 +324,29 @@ static bool run_all(struct run *run, struct prb_error *err)
     return prb_error_remedy(err, "try: SHOW TABLES");
 }
 
-bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
-                  struct prb_error *err)
+static bool query(struct run *run, struct prb_error *err)
 {
-    struct run run = {.db = db, .text = sql, .len = strlen(sql), .each = each, .context = context};
+    struct prb_db *db = run->db;
     if (db->busy)
         return prb_fail(err, PRB_BUSY, "this connection is running a query");
     db->busy = true;
     db->warning[0] = '\0';
-    bool good = run_all(&run, err);
+    bool good = run_all(run, err);
     db->busy = false;
     return good;
+}
+
+bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
+                  struct prb_error *err)
+{
+    struct run run = {.db = db, .text = sql, .len = strlen(sql), .each = each, .context = context};
+    return query(&run, err);
+}
+
+bool prb_db_plan(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
+                 struct prb_error *err)
+{
+    struct run run = {
+        .db = db, .plan = true, .text = sql, .len = strlen(sql), .each = each, .context = context};
+    return query(&run, err);
 }

@@ -6,6 +6,7 @@
 #define PRB_SQL_DB_H
 
 #include "base/buf.h"
+#include "sql/pushed.h"
 #include "sql/rows.h"
 #include "sql/sqlite.h"
 #include "sql/table.h"
@@ -20,10 +21,11 @@ struct prb_settings {
 
 /* What one statement saw: every table is filled once, the stacks are taken once. */
 struct prb_statement_view {
-    double time;           /* s since the epoch; 0: not asked yet */
-    unsigned needs;        /* PRB_NEED_* of all tables, known when the statement is prepared */
-    uint64_t *wanted;      /* for each table: its columns that the statement uses */
-    struct prb_rows *rows; /* made so far; freed when the statement has ended */
+    double time;              /* s since the epoch; 0: not asked yet */
+    unsigned needs;           /* PRB_NEED_* of all tables, known when the statement is prepared */
+    uint64_t *wanted;         /* for each table: its columns that the statement uses */
+    struct prb_pushed pushed; /* what it asks of tables whose rows are fetched */
+    struct prb_rows *rows;    /* made so far; freed when the statement has ended */
     size_t row_sets;
     struct prb_stacks *stacks; /* or NULL */
     void *shared;              /* prb_rows_shared, or NULL */
@@ -47,6 +49,7 @@ struct prb_db {
     size_t table_count, constant_count;
     struct prb_table_source **sources; /* owned */
     size_t source_count;
+    bool fetches; /* a source has tables that are fetched */
     struct prb_settings settings;
     struct prb_statement_view view;
     const char *refused;          /* what the authorizer refused last, or NULL */
@@ -87,6 +90,7 @@ const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
 /* The rows of a table for these PRB_ARGUMENTS_MAX arguments, and at least those within the times; the
  * view's. */
 #define PRB_ROW_SETS_MAX 4096
+#define PRB_ROW_BITS 51     /* of a rowid; above them the number of the row set */
 #define PRB_TIME_SETS_MAX 8 /* of one table: a join may ask for other times in each row */
 struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
                              const struct prb_times *times, struct prb_error *err);

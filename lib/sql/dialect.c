@@ -10,12 +10,17 @@
 #include "base/nearest.h"
 #include "sql/excerpt.h"
 
+#define DEPTH_MAX 256 /* of parentheses; SQLite takes fewer */
+
 struct parse {
+    const struct prb_dialect *dialect;
     const char *text;
     size_t len;
     struct prb_token *tokens; /* without space; the last one is END or SEMICOLON */
     size_t count, cap;
     struct prb_statement *out;
+    size_t depth;
+    bool filters[DEPTH_MAX]; /* for each parenthesis that is open: within WHERE, ON or HAVING */
 };
 
 static void parse_deinit(struct parse *parse) { free(parse->tokens); }
@@ -169,11 +174,14 @@ bool prb_interval_parse(const char *text, size_t len, int64_t *out)
  * no edit: not meant. */
 typedef bool rewrite_fn(struct parse *parse, size_t *i, struct prb_error *err);
 
-static bool interval(struct parse *parse, size_t *i, struct prb_error *err)
+/* The interval of tokens i to *last_out; *last_out i: none begins here. */
+static bool read_interval(const struct parse *parse, size_t i, size_t *last_out,
+                          int64_t *microseconds_out, struct prb_error *err)
 {
-    const struct prb_token *amount = &parse->tokens[*i + 1];
-    size_t last = *i + 1;
+    const struct prb_token *amount = &parse->tokens[i + 1];
+    size_t last = i + 1;
     char text[PRB_NAME_MAX];
+    *last_out = i;
     if (amount->kind != PRB_TOKEN_STRING && amount->kind != PRB_TOKEN_NUMBER)
         return true;
     size_t used = prb_token_unquote(parse->text, amount, text, sizeof text);
@@ -190,13 +198,25 @@ static bool interval(struct parse *parse, size_t *i, struct prb_error *err)
     } else if (amount->kind == PRB_TOKEN_NUMBER) {
         return true;
     }
-    int64_t microseconds;
-    if (!prb_interval_parse(text, strlen(text), &microseconds)) {
+    if (!prb_interval_parse(text, strlen(text), microseconds_out)) {
         prb_query_fail(err, parse->text, parse->len, amount->offset, "not an interval: '%.60s'",
                        text);
         return prb_error_remedy(err,
                                 "write it as interval '5 minutes' or interval '1 hour 30 min'");
     }
+    *last_out = last;
+    return true;
+}
+
+static bool interval(struct parse *parse, size_t *i, struct prb_error *err)
+{
+    size_t last;
+    int64_t microseconds;
+    char text[64];
+    if (!read_interval(parse, *i, &last, &microseconds, err))
+        return false;
+    if (last == *i)
+        return true;
     bool minus = microseconds < 0;
     uint64_t size = minus ? -(uint64_t)microseconds : (uint64_t)microseconds;
     snprintf(text, sizeof text, minus ? "(-%llu.%06llu)" : "%llu.%06llu",
@@ -207,8 +227,124 @@ static bool interval(struct parse *parse, size_t *i, struct prb_error *err)
     return true;
 }
 
+/* ---- now() as a constant ---- */
+
+/* Words and operators that a sum may stand behind, and what may follow it: nothing binds tighter. */
+static const char *const before_sum[] = {"=", "==", "<", "<=", ">", ">=", "between", "and", "("};
+static const char *const after_sum[] = {"and",   "or",     "group", "order", "having", "limit",
+                                        "union", "except", "then",  "as",    ")",      ","};
+
+static bool is_one_of(const struct parse *parse, size_t i, const char *const *list, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (is_word(parse, i, list[k]) || is_operator(parse, i, list[k]))
+            return true;
+    return false;
+}
+
+/* Whether token i stands in a filter, where alone a constant helps. */
+static void note_filter(struct parse *parse, size_t i)
+{
+    static const char *const begin[] = {"where", "on", "having"};
+    static const char *const end[] = {"select", "from",  "group",  "order",
+                                      "limit",  "union", "values", "window"};
+    bool *filter = &parse->filters[parse->depth < DEPTH_MAX ? parse->depth : DEPTH_MAX - 1];
+    if (is_one_of(parse, i, begin, sizeof begin / sizeof *begin)) {
+        *filter = true;
+    } else if (is_one_of(parse, i, end, sizeof end / sizeof *end)) {
+        *filter = false;
+    } else if (is_operator(parse, i, "(")) {
+        if (++parse->depth < DEPTH_MAX)
+            parse->filters[parse->depth] = *filter;
+    } else if (is_operator(parse, i, ")") && parse->depth) {
+        parse->depth--;
+    }
+}
+
+/* A product of numbers, or an interval, from token i on: *last_out i - 1: none. */
+static bool read_amount(const struct parse *parse, size_t i, size_t *last_out, double *out,
+                        struct prb_error *err)
+{
+    *last_out = i - 1;
+    if (is_word(parse, i, "interval")) {
+        int64_t microseconds;
+        size_t last;
+        if (!read_interval(parse, i, &last, &microseconds, err))
+            return false;
+        if (last > i) {
+            *last_out = last;
+            *out = (double)microseconds / 1e6;
+        }
+        return true;
+    }
+    for (double product = 1;; i += 2) {
+        const struct prb_token *token = &parse->tokens[i];
+        const char *text = parse->text + token->offset;
+        struct cursor c = {text, text + token->len};
+        int64_t digits, scale;
+        if (token->kind != PRB_TOKEN_NUMBER || !decimal(&c, &digits, &scale) || c.at != c.end)
+            return true; /* not a product of plain numbers */
+        product *= (double)digits / (double)scale;
+        if (!is_operator(parse, i + 1, "*")) {
+            *last_out = i;
+            *out = product;
+            return true;
+        }
+    }
+}
+
+/*
+ * SQLite takes no function's value for a constant when it plans, so that a whole ring would be
+ * fetched for the commonest filter of all.
+ */
+static bool fold_now(struct parse *parse, size_t *i, struct prb_error *err)
+{
+    size_t last = *i;
+    double sum = parse->dialect->now;
+    bool call = is_operator(parse, *i + 1, "(") && is_operator(parse, *i + 2, ")");
+    bool filter = parse->depth < DEPTH_MAX && parse->filters[parse->depth];
+    if (sum == 0 || !filter || !*i || (!call && is_word(parse, *i, "now")) ||
+        !is_one_of(parse, *i - 1, before_sum, sizeof before_sum / sizeof *before_sum))
+        return true;
+    last += call ? 2 : 0;
+    while (is_operator(parse, last + 1, "-") || is_operator(parse, last + 1, "+")) {
+        double amount = 0;
+        size_t end;
+        if (!read_amount(parse, last + 2, &end, &amount, err))
+            return false;
+        if (end == last + 1)
+            return true;
+        sum += is_operator(parse, last + 1, "-") ? -amount : amount;
+        last = end;
+    }
+    if (parse->tokens[last + 1].kind != PRB_TOKEN_END &&
+        !is_one_of(parse, last + 1, after_sum, sizeof after_sum / sizeof *after_sum))
+        return true;
+    if (sum > 1e12 || sum < -1e12)
+        return true;
+    char text[64];
+    bool minus = sum < 0;
+    uint64_t size = (uint64_t)((minus ? -sum : sum) * 1e6 + 0.5);
+    snprintf(text, sizeof text, minus ? "(-%llu.%06llu)" : "%llu.%06llu",
+             (unsigned long long)(size / 1000000), (unsigned long long)(size % 1000000));
+    if (!edit(parse, *i, last, text, err))
+        return false;
+    *i = last;
+    return true;
+}
+
+static bool now(struct parse *parse, size_t *i, struct prb_error *err)
+{
+    return fold_now(parse, i, err);
+}
+
 static bool current_timestamp(struct parse *parse, size_t *i, struct prb_error *err)
 {
+    size_t first = *i, edits = parse->out->edit_count;
+    if (!fold_now(parse, i, err))
+        return false;
+    if (parse->out->edit_count > edits || *i != first)
+        return true;
     return edit(parse, *i, *i, is_operator(parse, *i + 1, "(") ? "now" : "now()", err);
 }
 
@@ -234,7 +370,15 @@ static const struct {
     {"interval", interval},
     {"current_timestamp", current_timestamp},
     {"extract", extract},
+    {"now", now},
 };
+
+/* `global.` before a name. */
+static bool is_global(const struct parse *parse, size_t i)
+{
+    return parse->dialect->global && is_word(parse, i, "global") &&
+           is_operator(parse, i + 1, ".") && (i == 0 || !is_operator(parse, i - 1, "."));
+}
 
 static bool rewrite(struct parse *parse, struct prb_error *err)
 {
@@ -242,6 +386,13 @@ static bool rewrite(struct parse *parse, struct prb_error *err)
         if (parse->tokens[i].kind == PRB_TOKEN_VARIABLE)
             return prb_query_fail(err, parse->text, parse->len, parse->tokens[i].offset,
                                   "a parameter has no value here");
+        note_filter(parse, i);
+        if (is_global(parse, i)) {
+            if (!edit(parse, i, i + 1, "", err))
+                return false;
+            i++;
+            continue;
+        }
         bool dotted = (i && is_operator(parse, i - 1, ".")) || is_operator(parse, i + 1, ".");
         for (size_t r = 0; r < sizeof rewrites / sizeof *rewrites && !dotted; r++)
             if (is_word(parse, i, rewrites[r].word)) {
@@ -461,13 +612,16 @@ static bool refuse_verb(const struct parse *parse, struct prb_error *err)
                                            "SHOW, DESCRIBE or SET");
 }
 
-bool prb_dialect_next(const char *text, size_t len, size_t *offset, struct prb_statement *out,
-                      struct prb_error *err)
+bool prb_dialect_next(const struct prb_dialect *dialect, const char *text, size_t len,
+                      size_t *offset, struct prb_statement *out, struct prb_error *err)
 {
     if (len > PRB_SQL_MAX)
         return prb_fail(err, PRB_QUERY, "the SQL text has %zu bytes; at most %zu are taken", len,
                         PRB_SQL_MAX);
-    PRB_AUTO(parse) struct parse parse = {.text = text, .len = len, .out = out};
+    static const struct prb_dialect plain;
+    PRB_AUTO(parse)
+    struct parse parse = {
+        .dialect = dialect ? dialect : &plain, .text = text, .len = len, .out = out};
     *out = (struct prb_statement){.offset = *offset};
     bool own;
     if (!read_tokens(&parse, offset, err))

@@ -5,6 +5,9 @@
  *     interval '5 minutes', interval '1 hour 30 min', interval 5 minute  → seconds, REAL
  *     current_timestamp                                                  → now()
  *     extract(hour from t)                                               → date_part('hour', t)
+ * and where rows are fetched from other processes (struct prb_dialect):
+ *     now() - 60, now() - interval '5 minutes'                           → the time, a constant
+ *     global.python.backtrace                                            → python.backtrace
  * Statements of their own: SHOW TABLES, DESCRIBE t, SHOW CREATE TABLE t, SHOW FUNCTIONS, SHOW ALL,
  * SHOW key, SET key = value.  To add a form: a line in a table of dialect.c. Pure: knows no table
  * and no setting.
@@ -32,6 +35,12 @@ enum prb_statement_kind {
     PRB_STATEMENT_SET,          /* name: the key; value */
 };
 
+/* How a text is read. */
+struct prb_dialect {
+    double now;  /* s since the epoch, which now() is; 0: it is not known */
+    bool global; /* `global.` before a table's name says what is so without it */
+};
+
 struct prb_edit {
     size_t offset, len;         /* what was replaced, in the user's text */
     size_t out_offset, out_len; /* by what, in sql */
@@ -56,8 +65,9 @@ PRB_DEFINE_AUTO(prb_statement, struct prb_statement, prb_statement_deinit)
  * The statement that begins at *offset of a text of len bytes; *offset moves behind it and its
  * semicolon. Errors: QUERY with the position shown.
  */
-bool prb_dialect_next(const char *text, size_t len, size_t *offset, struct prb_statement *out,
-                      struct prb_error *err);
+/* dialect: NULL is all 0. */
+bool prb_dialect_next(const struct prb_dialect *dialect, const char *text, size_t len,
+                      size_t *offset, struct prb_statement *out, struct prb_error *err);
 
 /* Where a byte of statement->sql is in the user's text. */
 size_t prb_statement_origin(const struct prb_statement *statement, size_t sql_offset);

@@ -1,24 +1,25 @@
 /*
- * Rows by the value of an integer column, so that joins on ids do not compare every row with every
- * other. An order of the rows is made when a column is first looked up; SQLite checks each row
- * again.
+ * Rows by the values of integer columns, so that joins on ids do not compare every row with every
+ * other: of a join on rank and step, one column alone would leave thousands.  An order of the rows
+ * is made when its columns are first looked up; SQLite checks each row again.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sql/rows.h"
 
+/* What rows are compared by: the cells of an order's columns. */
 struct sorting {
     const struct prb_rows *rows;
-    size_t column;
+    size_t slots[PRB_LOOKUPS_MAX], count;
 };
 
-static const struct prb_cell *cell_at(const struct prb_rows *rows, size_t row, size_t column)
+static const struct prb_cell *cell_at(const struct sorting *sorting, size_t row, size_t i)
 {
-    return &rows->cells[row * rows->columns + column];
+    return &sorting->rows->cells[row * sorting->rows->stored + sorting->slots[i]];
 }
 
-/* NULLs first, then ascending. */
+/* NULLs (and what else is not an integer) first, then ascending. */
 static int compare_cell(const struct prb_cell *cell, int64_t value)
 {
     if (cell->type != PRB_INTEGER)
@@ -26,45 +27,73 @@ static int compare_cell(const struct prb_cell *cell, int64_t value)
     return (cell->integer > value) - (cell->integer < value);
 }
 
+static int compare_cells(const struct sorting *sorting, uint32_t x, uint32_t y)
+{
+    int order = 0;
+    for (size_t i = 0; i < sorting->count && !order; i++) {
+        const struct prb_cell *cell = cell_at(sorting, x, i), *other = cell_at(sorting, y, i);
+        order = other->type == PRB_INTEGER ? compare_cell(cell, other->integer)
+                                           : cell->type == PRB_INTEGER;
+    }
+    return order;
+}
+
 static int compare_rows(const void *a, const void *b, void *context)
 {
-    const struct sorting *sorting = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const struct prb_cell *other = cell_at(sorting->rows, y, sorting->column);
-    const struct prb_cell *cell = cell_at(sorting->rows, x, sorting->column);
-    int order =
-        other->type == PRB_INTEGER ? compare_cell(cell, other->integer) : cell->type == PRB_INTEGER;
+    int order = compare_cells(context, x, y);
     return order ? order : (x > y) - (x < y);
 }
 
-/* The rows in the order of the column, or NULL when out of memory. */
-static const uint32_t *order_by(struct prb_rows *rows, size_t column)
+/* What comes by rank and step often is in that order already. */
+static bool is_sorted(const struct sorting *sorting)
 {
-    if (!rows->orders)
-        rows->orders = calloc(rows->columns, sizeof *rows->orders);
-    if (!rows->orders || rows->count > UINT32_MAX)
-        return NULL;
-    if (!rows->orders[column]) {
-        uint32_t *order = malloc((rows->count + 1) * sizeof *order);
-        if (!order)
-            return NULL;
-        for (size_t i = 0; i < rows->count; i++)
-            order[i] = (uint32_t)i;
-        struct sorting sorting = {rows, column};
-        qsort_r(order, rows->count, sizeof *order, compare_rows, &sorting);
-        rows->orders[column] = order;
-    }
-    return rows->orders[column];
+    for (size_t i = 1; i < sorting->rows->count; i++)
+        if (compare_cells(sorting, (uint32_t)i - 1, (uint32_t)i) > 0)
+            return false;
+    return true;
 }
 
-/* The first place in the order whose cell is not below value; above: not equal to it either. */
-static size_t bound(const struct prb_rows *rows, const uint32_t *order, size_t column,
-                    int64_t value, bool above)
+static uint32_t *sort(const struct sorting *sorting)
 {
-    size_t low = 0, high = rows->count;
+    size_t count = sorting->rows->count;
+    uint32_t *order = count < UINT32_MAX ? malloc((count + 1) * sizeof *order) : NULL;
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = (uint32_t)i;
+    if (order && !is_sorted(sorting))
+        qsort_r(order, count, sizeof *order, compare_rows, (void *)sorting);
+    return order;
+}
+
+/* The rows in the order of the columns, or NULL. */
+static const uint32_t *order_by(struct prb_rows *rows, const struct sorting *sorting,
+                                const size_t *columns)
+{
+    size_t count = sorting->count;
+    for (size_t i = 0; i < rows->order_count; i++)
+        if (rows->orders[i].count == count &&
+            memcmp(rows->orders[i].columns, columns, count * sizeof *columns) == 0)
+            return rows->orders[i].rows;
+    if (rows->order_count == PRB_ORDERS_MAX)
+        return NULL;
+    struct prb_order order = {.count = count, .rows = sort(sorting)};
+    if (!order.rows)
+        return NULL;
+    memcpy(order.columns, columns, count * sizeof *columns);
+    rows->orders[rows->order_count++] = order;
+    return order.rows;
+}
+
+/* The first place in the order whose cells are not below the values; above: not equal either. */
+static size_t bound(const struct sorting *sorting, const uint32_t *order, const int64_t *values,
+                    bool above)
+{
+    size_t low = 0, high = sorting->rows->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order_of = compare_cell(cell_at(rows, order[middle], column), value);
+        int order_of = 0;
+        for (size_t i = 0; i < sorting->count && !order_of; i++)
+            order_of = compare_cell(cell_at(sorting, order[middle], i), values[i]);
         if (order_of < 0 || (above && order_of == 0))
             low = middle + 1;
         else
@@ -73,13 +102,20 @@ static size_t bound(const struct prb_rows *rows, const uint32_t *order, size_t c
     return low;
 }
 
-bool prb_rows_find(struct prb_rows *rows, size_t column, int64_t value, struct prb_row_range *out)
+bool prb_rows_find(struct prb_rows *rows, const size_t *columns, const int64_t *values,
+                   size_t count, struct prb_row_range *out)
 {
-    const uint32_t *order = order_by(rows, column);
+    struct sorting sorting = {.rows = rows, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        if (rows->slots[columns[i]] < 0)
+            return false;
+        sorting.slots[i] = (size_t)rows->slots[columns[i]];
+    }
+    const uint32_t *order = order_by(rows, &sorting, columns);
     if (!order)
         return false;
     out->order = order;
-    out->next = bound(rows, order, column, value, false);
-    out->end = bound(rows, order, column, value, true);
+    out->next = bound(&sorting, order, values, false);
+    out->end = bound(&sorting, order, values, true);
     return true;
 }

@@ -32,6 +32,15 @@ size_t prb_table_visible(const struct prb_table *table)
     return n;
 }
 
+size_t prb_table_arguments(const struct prb_table *table)
+{
+    size_t first = prb_table_visible(table), n = 0;
+    while (n < PRB_ARGUMENTS_MAX && table->columns[first + n].name &&
+           !table->columns[first + n].aside)
+        n++;
+    return n;
+}
+
 bool prb_value_equal(const struct prb_value *a, const struct prb_value *b)
 {
     if (a->type != b->type)
@@ -47,6 +56,15 @@ bool prb_value_equal(const struct prb_value *a, const struct prb_value *b)
     default:
         return true;
     }
+}
+
+bool prb_arguments_equal(const struct prb_argument a[PRB_ARGUMENTS_MAX],
+                         const struct prb_argument b[PRB_ARGUMENTS_MAX])
+{
+    for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++)
+        if (a[i].given != b[i].given || (a[i].given && !prb_value_equal(&a[i].value, &b[i].value)))
+            return false;
+    return true;
 }
 
 bool prb_value_copy(const struct prb_value *value, struct prb_value *out)
@@ -69,6 +87,18 @@ bool prb_value_copy(const struct prb_value *value, struct prb_value *out)
 
 const struct prb_times *prb_rows_times(const struct prb_rows *rows) { return &rows->times; }
 
+/* A cell for each column that is used and is no argument. */
+static bool choose_slots(struct prb_rows *rows)
+{
+    rows->slots = malloc((rows->columns + 1) * sizeof *rows->slots);
+    for (size_t i = 0; rows->slots && i < rows->columns; i++) {
+        bool argument = i >= rows->visible && i - rows->visible < rows->argument_count;
+        bool has_cell = !argument && prb_column_in(rows->wanted, i);
+        rows->slots[i] = has_cell ? (int16_t)rows->stored++ : -1;
+    }
+    return rows->slots;
+}
+
 struct prb_rows *prb_rows_new(struct prb_db *db, const struct prb_table *table, uint64_t wanted)
 {
     struct prb_rows *rows = calloc(1, sizeof *rows);
@@ -76,8 +106,15 @@ struct prb_rows *prb_rows_new(struct prb_db *db, const struct prb_table *table, 
         return NULL;
     rows->db = db;
     rows->table = table;
-    rows->columns = prb_table_visible(table);
+    rows->visible = prb_table_visible(table);
+    rows->argument_count = prb_table_arguments(table);
+    while (table->columns[rows->columns].name)
+        rows->columns++;
     rows->wanted = wanted;
+    if (!choose_slots(rows)) {
+        prb_rows_free(rows);
+        return NULL;
+    }
     return rows;
 }
 
@@ -88,20 +125,32 @@ void prb_rows_free(struct prb_rows *rows)
     for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++)
         if (rows->arguments[i].given)
             free((char *)rows->arguments[i].value.text);
-    for (size_t i = 0; rows->orders && i < rows->columns; i++)
-        free(rows->orders[i]);
-    free(rows->orders);
+    for (size_t i = 0; i < rows->order_count; i++)
+        free(rows->orders[i].rows);
+    free(rows->slots);
     free(rows->cells);
+    free(rows->repeats);
     prb_buf_deinit(&rows->texts);
     free(rows);
 }
 
 /* ---- filling ---- */
 
+/* Whether the next cell is kept: of a column that the statement uses. */
+static bool is_stored(const struct prb_rows *rows)
+{
+    return rows->count && rows->next_column < rows->columns &&
+           rows->slots[rows->next_column] >= 0 && !rows->failed;
+}
+
 static void add_cell(struct prb_rows *rows, struct prb_cell cell)
 {
-    if (rows->count == 0 || rows->cell_count >= rows->count * rows->columns)
-        return; /* more cells than columns */
+    bool stored = is_stored(rows); /* else not used, or more cells than columns */
+    rows->next_column++;
+    if (rows->next_column == rows->visible)
+        rows->next_column += rows->argument_count;
+    if (!stored)
+        return;
     if (rows->cell_count * sizeof cell + rows->texts.len > PRB_ROWS_BYTES_MAX ||
         !PRB_GROW(rows->cells, rows->cell_count, rows->cell_cap)) {
         rows->failed = true;
@@ -112,15 +161,75 @@ static void add_cell(struct prb_rows *rows, struct prb_cell cell)
 
 static void complete_row(struct prb_rows *rows)
 {
-    while (rows->cell_count < rows->count * rows->columns && !rows->failed)
+    while (rows->cell_count < rows->count * rows->stored && !rows->failed)
         add_cell(rows, (struct prb_cell){.type = PRB_NULL_VALUE});
+    rows->next_column = rows->visible ? 0 : rows->argument_count;
+}
+
+static bool add_repeat(struct prb_rows *rows, uint32_t count)
+{
+    while (rows->repeats && rows->repeat_cap < rows->count)
+        if (!PRB_GROW(rows->repeats, rows->repeat_cap, rows->repeat_cap))
+            return false;
+    if (rows->repeats)
+        rows->repeats[rows->count - 1] = count;
+    return true;
 }
 
 void prb_row_begin(struct prb_rows *rows)
 {
     complete_row(rows);
+    if (rows->failed)
+        return;
+    rows->count++;
+    rows->failed = !add_repeat(rows, 1);
+}
+
+void prb_rows_repeat(struct prb_rows *rows, size_t row, uint32_t count)
+{
+    if (rows->failed || row >= rows->count || (count == 1 && !rows->repeats))
+        return;
+    if (!rows->repeats) {
+        rows->repeat_cap = rows->cell_cap > rows->count ? rows->cell_cap : rows->count;
+        rows->repeats = malloc((rows->repeat_cap + 1) * sizeof *rows->repeats);
+        for (size_t i = 0; rows->repeats && i < rows->count; i++)
+            rows->repeats[i] = 1;
+        rows->failed = !rows->repeats;
+    }
     if (!rows->failed)
+        rows->repeats[row] = count;
+}
+
+bool prb_rows_extend(struct prb_rows *rows, size_t n, struct prb_cell **cells_out)
+{
+    complete_row(rows);
+    size_t most = PRB_ROWS_BYTES_MAX / sizeof *rows->cells / (rows->stored ? rows->stored : 1);
+    if (rows->failed || n > UINT32_MAX - rows->count ||
+        (rows->stored && n > most - (rows->count < most ? rows->count : most))) {
+        rows->failed = true;
+        return false;
+    }
+    size_t needed = (rows->count + n) * rows->stored;
+    if (needed > rows->cell_cap) {
+        size_t cap = needed + needed / 2;
+        struct prb_cell *cells = reallocarray(rows->cells, cap, sizeof *cells);
+        if (!cells) {
+            rows->failed = true;
+            return false;
+        }
+        rows->cells = cells;
+        rows->cell_cap = cap;
+    }
+    *cells_out = rows->cells + rows->cell_count;
+    for (size_t i = rows->cell_count; i < needed; i++)
+        rows->cells[i] = (struct prb_cell){.type = PRB_NULL_VALUE};
+    rows->cell_count = needed;
+    for (size_t i = 0; i < n && !rows->failed; i++) {
         rows->count++;
+        rows->failed = !add_repeat(rows, 1);
+    }
+    rows->next_column = rows->columns; /* the last row is complete */
+    return !rows->failed;
 }
 
 void prb_row_null(struct prb_rows *rows)
@@ -138,18 +247,31 @@ void prb_row_real(struct prb_rows *rows, double value)
     add_cell(rows, (struct prb_cell){.type = PRB_REAL, .real = value});
 }
 
-void prb_row_textn(struct prb_rows *rows, const char *text, size_t len)
+struct prb_cell prb_rows_keep(struct prb_rows *rows, const char *bytes, size_t len, bool blob)
 {
+    struct prb_cell cell = {.type = blob ? PRB_BLOB : PRB_TEXT, .text = rows->texts.len};
     if (rows->failed || len > INT32_MAX / 3 || rows->texts.len > PRB_ROWS_BYTES_MAX) {
         rows->failed = true;
-        return;
+        return cell;
     }
-    size_t offset = rows->texts.len;
-    prb_utf8_add(&rows->texts, text, len); /* file names and environments may hold any bytes */
-    len = rows->texts.len - offset;
+    if (blob)
+        prb_buf_add(&rows->texts, bytes, len);
+    else
+        prb_utf8_add(&rows->texts, bytes, len); /* file names and environments may hold any bytes */
+    cell.length = (uint32_t)(rows->texts.len - cell.text);
     prb_buf_addc(&rows->texts, '\0');
     rows->failed = !prb_buf_ok(&rows->texts);
-    add_cell(rows, (struct prb_cell){.type = PRB_TEXT, .length = (uint32_t)len, .text = offset});
+    return cell;
+}
+
+void prb_row_textn(struct prb_rows *rows, const char *text, size_t len)
+{
+    add_cell(rows, is_stored(rows) ? prb_rows_keep(rows, text, len, false) : (struct prb_cell){0});
+}
+
+void prb_row_blob(struct prb_rows *rows, const void *bytes, size_t len)
+{
+    add_cell(rows, is_stored(rows) ? prb_rows_keep(rows, bytes, len, true) : (struct prb_cell){0});
 }
 
 void prb_row_text(struct prb_rows *rows, const char *text)
@@ -171,13 +293,16 @@ bool prb_rows_finish(struct prb_rows *rows, struct prb_error *err)
 
 struct prb_value prb_rows_value(const struct prb_rows *rows, size_t row, size_t column)
 {
-    const struct prb_cell *cell = &rows->cells[row * rows->columns + column];
-    struct prb_value value = {.type = cell->type};
+    struct prb_value value = {.type = PRB_NULL_VALUE};
+    if (rows->slots[column] < 0)
+        return value;
+    const struct prb_cell *cell = &rows->cells[row * rows->stored + (size_t)rows->slots[column]];
+    value.type = cell->type;
     if (cell->type == PRB_INTEGER)
         value.integer = cell->integer;
     else if (cell->type == PRB_REAL)
         value.real = cell->real;
-    else if (cell->type == PRB_TEXT) {
+    else if (cell->type == PRB_TEXT || cell->type == PRB_BLOB) {
         value.text = rows->texts.data + cell->text;
         value.length = cell->length;
     }
@@ -206,16 +331,16 @@ void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
 const struct prb_value *prb_rows_argument(const struct prb_rows *rows, const char *column)
 {
     int index = prb_table_column(rows->table, column);
-    if (index < (int)rows->columns || index >= (int)(rows->columns + PRB_ARGUMENTS_MAX))
+    if (index < (int)rows->visible || index >= (int)(rows->visible + rows->argument_count))
         return NULL;
-    const struct prb_argument *argument = &rows->arguments[index - (int)rows->columns];
+    const struct prb_argument *argument = &rows->arguments[index - (int)rows->visible];
     return argument->given ? &argument->value : NULL;
 }
 
 bool prb_rows_wants(const struct prb_rows *rows, const char *column)
 {
     int index = prb_table_column(rows->table, column);
-    return index >= 0 && (rows->wanted >> index & 1);
+    return index >= 0 && prb_column_in(rows->wanted, (size_t)index);
 }
 
 const struct prb_stacks *prb_rows_stacks(struct prb_rows *rows, struct prb_error *err)

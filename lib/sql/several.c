@@ -67,6 +67,8 @@ static void add_value(struct prb_rows *out, const struct prb_value *value)
         prb_row_real(out, value->real);
     else if (value->type == PRB_TEXT)
         prb_row_textn(out, value->text, value->length);
+    else if (value->type == PRB_BLOB)
+        prb_row_blob(out, value->text, value->length);
     else
         prb_row_null(out);
 }
@@ -75,7 +77,7 @@ static void add_rows(struct prb_rows *out, const struct process *process, const 
 {
     const struct merged *merged = (const struct merged *)out->table;
     int from[COLUMNS_MAX];
-    for (size_t c = merged->own; c < out->columns; c++)
+    for (size_t c = merged->own; c < out->visible; c++)
         from[c] = prb_table_column(in->table, merged->columns[c].name);
     for (size_t row = 0; row < in->count; row++) {
         prb_row_begin(out);
@@ -87,8 +89,8 @@ static void add_rows(struct prb_rows *out, const struct process *process, const 
             else
                 prb_row_null(out);
         }
-        for (size_t c = merged->own; c < out->columns; c++) {
-            bool has = from[c] >= 0 && (size_t)from[c] < in->columns;
+        for (size_t c = merged->own; c < out->visible; c++) {
+            bool has = from[c] >= 0 && (size_t)from[c] < in->visible;
             struct prb_value value = has ? prb_rows_value(in, row, (size_t)from[c])
                                          : (struct prb_value){.type = PRB_NULL_VALUE};
             add_value(out, &value);
@@ -102,7 +104,7 @@ static uint64_t wanted_of(const struct prb_rows *out, const struct prb_table *ta
     uint64_t wanted = 0;
     for (size_t c = merged->own; merged->columns[c].name; c++) {
         int column = prb_table_column(table, merged->columns[c].name);
-        if (column >= 0 && (out->wanted >> c & 1))
+        if (column >= 0 && prb_column_in(out->wanted, c))
             wanted |= (uint64_t)1 << column;
     }
     return wanted;

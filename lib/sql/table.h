@@ -27,7 +27,8 @@ struct prb_column {
     const char *unit; /* "bytes", "s", "ms", "ns", "count", "addr", "id", "ratio", "%", "1/s",
                        * "MB" (2^20 bytes), "KiB", or "" */
     const char *doc;
-    bool hidden;        /* an argument: WHERE column = value, or table(value); after all others */
+    bool hidden;        /* an argument: WHERE column = value, or table(value); after the visible */
+    bool aside;         /* with hidden: no argument, only left out of SELECT *; after all others */
     unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
     unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
     const char *unless; /* … unless the term is column = this text */
@@ -36,12 +37,13 @@ struct prb_column {
 struct prb_table {
     const char *schema, *name; /* schema "main": needs no qualifier */
     const char *doc;           /* one sentence */
-    /* ends with name NULL; at most 63, as SQLite reports for that many whether they are used */
+    /* ends with name NULL; beyond 63 SQLite reports for all together whether one is used */
     const struct prb_column *columns;
     bool needs_target;
     bool recorded;  /* its rows are what processes recorded: a saved profile has none */
     bool timed;     /* fill leaves out what it can of rows beyond prb_rows_times */
     bool kept;      /* the store has rows of it, which need no target */
+    bool fetched;   /* its rows come from elsewhere: struct prb_table_source, fetch */
     unsigned needs; /* PRB_NEED_*: of every statement that uses the table */
     /*
      * Append the rows of this moment.  rows gives the arguments and the target.
@@ -68,6 +70,12 @@ struct prb_table_source {
      * on, for tables that are filled for each (struct prb_table, recorded).  False: there are no
      * more, or it is of one; then it is that of all again.  May be NULL. */
     bool (*choose)(struct prb_table_source *source, size_t process);
+    /* Of a source with tables that are fetched: a statement is planned, and what it asks of them is
+     * in db->view (pushed).  After it fill() gives the rows.  May be NULL. */
+    bool (*fetch)(struct prb_table_source *source, struct prb_db *db, struct prb_error *err);
+    /* What was fetched, as rows (prb_db_plan).  May be NULL. */
+    bool (*plan)(struct prb_table_source *source, struct prb_db *db, prb_row_fn *each,
+                 void *context, struct prb_error *err);
 };
 
 /* ---- for fill functions ---- */
@@ -95,6 +103,7 @@ void prb_row_real(struct prb_rows *rows, double value);
 void prb_row_text(struct prb_rows *rows,
                   const char *text); /* NULL text is NULL; no UTF-8: U+FFFD for each such byte */
 void prb_row_textn(struct prb_rows *rows, const char *text, size_t len);
+void prb_row_blob(struct prb_rows *rows, const void *bytes, size_t len);
 
 /* Say what the rows leave out (prb_db_warning): half a table beats none, but not in silence. */
 void prb_rows_warn(struct prb_rows *rows, const char *format, ...)

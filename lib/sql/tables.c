@@ -31,6 +31,7 @@ bool prb_db_add_source(struct prb_db *db, struct prb_table_source *source, struc
         return prb_nomem(err);
     }
     db->sources = sources;
+    db->fetches = db->fetches || source->fetch;
     sources[db->source_count++] = source;
     return true;
 }

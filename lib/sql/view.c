@@ -51,6 +51,7 @@ void prb_view_end(struct prb_db *db)
         db->view.rows = next;
     }
     free(db->view.wanted);
+    prb_pushed_deinit(&db->view.pushed);
     if (db->view.stacks)
         prb_stacks_free(db->view.stacks);
     if (db->view.shared)
@@ -95,16 +96,6 @@ const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
             snprintf(db->warning, sizeof db->warning, "%s", db->view.stacks->warning);
     }
     return db->view.stacks;
-}
-
-static bool same_arguments(const struct prb_rows *rows, const struct prb_argument *arguments)
-{
-    for (size_t i = 0; i < PRB_ARGUMENTS_MAX; i++)
-        if (rows->arguments[i].given != arguments[i].given ||
-            (arguments[i].given &&
-             !prb_value_equal(&rows->arguments[i].value, &arguments[i].value)))
-            return false;
-    return true;
 }
 
 /* Whether rows that were made for some times have those of others. */
@@ -157,12 +148,27 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
     return fill_each(db, rows, err) && prb_rows_finish(rows, err);
 }
 
+/* Of the rows for these arguments: different ones have different rowids. */
+static size_t number_of(const struct prb_db *db, const struct prb_table *table,
+                        const struct prb_argument *arguments)
+{
+    size_t next = 0;
+    for (const struct prb_rows *rows = db->view.rows; rows; rows = rows->next) {
+        if (rows->table != table)
+            continue;
+        if (prb_arguments_equal(rows->arguments, arguments))
+            return rows->number;
+        next = rows->number >= next ? rows->number + 1 : next;
+    }
+    return next;
+}
+
 struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_argument *arguments,
                              const struct prb_times *times, struct prb_error *err)
 {
     const struct prb_times asked = times_of(db, db->tables[table], times);
     for (struct prb_rows *rows = db->view.rows; rows; rows = rows->next)
-        if (rows->table == db->tables[table] && same_arguments(rows, arguments) &&
+        if (rows->table == db->tables[table] && prb_arguments_equal(rows->arguments, arguments) &&
             has_times(&rows->times, &asked))
             return rows;
     if (db->view.row_sets >= PRB_ROW_SETS_MAX)
@@ -173,6 +179,7 @@ struct prb_rows *prb_db_rows(struct prb_db *db, size_t table, const struct prb_a
     if (!rows)
         return PRB_NULL(prb_nomem(err));
     rows->times = asked;
+    rows->number = number_of(db, rows->table, arguments);
     if (!fill(db, rows, arguments, err)) {
         prb_rows_free(rows);
         return NULL;

@@ -1,7 +1,8 @@
 /*
  * The one sqlite3_module of all tables (https://sqlite.org/vtab.html).  The plan pushes down `=` on
- * arguments, and bounds on times to tables that can leave out the rest; while planning, it notes what the statement uses of each table; a cursor walks
- * rows that the view made once.
+ * arguments, and bounds on times to tables that can leave out the rest; while planning, it notes
+ * what the statement uses of each table, and of tables whose rows are fetched what it asks of them
+ * (pushed.h); a cursor walks rows that the view made once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct cursor {
     sqlite3_vtab_cursor base; /* first */
     struct prb_rows *rows;
     struct prb_row_range range;
+    uint32_t repeat; /* of a row that stands for several */
 };
 
 static const struct prb_table *table_of(const struct table_of_sqlite *vtab)
@@ -88,18 +90,24 @@ static bool is_unless(sqlite3_index_info *info, int term, const char *unless)
     return text && strcmp(text, unless) == 0;
 }
 
+/* LIMIT and OFFSET are of the table, and their column says nothing. */
+static bool is_of_column(unsigned char op)
+{
+    return op != SQLITE_INDEX_CONSTRAINT_LIMIT && op != SQLITE_INDEX_CONSTRAINT_OFFSET;
+}
+
 static void note_needs(struct table_of_sqlite *vtab, sqlite3_index_info *info)
 {
     const struct prb_table *table = table_of(vtab);
     struct prb_statement_view *view = &vtab->db->view;
     view->needs |= table->needs;
     for (size_t i = 0; table->columns[i].name; i++)
-        if (info->colUsed >> i & 1)
+        if (prb_column_in(info->colUsed, i))
             view->needs |= table->columns[i].needs;
     for (int term = 0; term < info->nConstraint; term++) {
         int column = info->aConstraint[term].iColumn;
-        if (column >= 0 && table->columns[column].asks &&
-            !is_unless(info, term, table->columns[column].unless))
+        if (column >= 0 && is_of_column(info->aConstraint[term].op) &&
+            table->columns[column].asks && !is_unless(info, term, table->columns[column].unless))
             view->needs |= table->columns[column].asks;
     }
     if (view->wanted)
@@ -123,10 +131,10 @@ static bool take_arguments(struct table_of_sqlite *vtab, sqlite3_index_info *inf
                            int usable[PRB_ARGUMENTS_MAX], int *asked)
 {
     const struct prb_table *table = table_of(vtab);
-    int first = (int)prb_table_visible(table);
+    int first = (int)prb_table_visible(table), count = (int)prb_table_arguments(table);
     for (int term = 0; term < info->nConstraint; term++) {
         int argument = info->aConstraint[term].iColumn - first;
-        if (argument < 0 || argument >= PRB_ARGUMENTS_MAX)
+        if (argument < 0 || argument >= count || !is_of_column(info->aConstraint[term].op))
             continue;
         if (!is_equal_term(info->aConstraint[term].op)) {
             refuse_term(vtab, &table->columns[first + argument]);
@@ -143,15 +151,15 @@ static bool take_arguments(struct table_of_sqlite *vtab, sqlite3_index_info *inf
  * idxNum: a bit for each argument, then for each column to look up by six bits: 1 + its index.  The
  * values come in this order.
  */
-#define LOOKUPS_MAX 4
 #define LOOKUP_BITS 6
 
 static int take_lookups(const struct prb_table *table, sqlite3_index_info *info, int *count)
 {
     int plan = 0, lookups = 0, visible = (int)prb_table_visible(table);
-    for (int term = 0; term < info->nConstraint && lookups < LOOKUPS_MAX; term++) {
+    for (int term = 0; term < info->nConstraint && lookups < PRB_LOOKUPS_MAX; term++) {
         int column = info->aConstraint[term].iColumn;
-        if (column < 0 || column >= visible || table->columns[column].type != PRB_INTEGER ||
+        if (column < 0 || column >= visible || column + 1 >= 1 << LOOKUP_BITS ||
+            table->columns[column].type != PRB_INTEGER ||
             info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ ||
             !info->aConstraint[term].usable)
             continue;
@@ -164,6 +172,7 @@ static int take_lookups(const struct prb_table *table, sqlite3_index_info *info,
 /*
  * idxStr: the time's column by its index, ':', and what is said of it, 'g' (at least) or 'l' (at
  * most), in the order of the values, which are the last ones.  SQLite looks at each row as well.
+ * Of a table that is fetched: the number of its terms in the view's list.
  */
 #define TIMES_MAX 2
 
@@ -179,6 +188,18 @@ static char bound_of(unsigned char op)
     return op == SQLITE_INDEX_CONSTRAINT_GE || op == SQLITE_INDEX_CONSTRAINT_GT   ? 'g'
            : op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT ? 'l'
                                                                                   : '\0';
+}
+
+static int take_terms(struct table_of_sqlite *vtab, sqlite3_index_info *info,
+                      const int usable[PRB_ARGUMENTS_MAX], int count)
+{
+    size_t number;
+    int rc = prb_pushed_add(&vtab->db->view.pushed, table_of(vtab), vtab->index, info, usable,
+                            &count, &number);
+    if (rc == SQLITE_OK && !(info->idxStr = sqlite3_mprintf("%lld", (long long)number)))
+        rc = SQLITE_NOMEM;
+    info->needToFreeIdxStr = rc == SQLITE_OK;
+    return rc;
 }
 
 static int take_times(const struct prb_table *table, sqlite3_index_info *info, int count)
@@ -222,7 +243,8 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     info->idxNum = asked | lookups;
     info->estimatedRows = lookups ? 20 : 1000;
     info->estimatedCost = lookups ? 20 : 1000;
-    return take_times(table_of(vtab), info, count);
+    return table_of(vtab)->fetched ? take_terms(vtab, info, usable, count)
+                                   : take_times(table_of(vtab), info, count);
 }
 
 /* ---- reading ---- */
@@ -264,18 +286,21 @@ static struct prb_value value_from(sqlite3_value *value)
     }
 }
 
-/* The narrowest range that a looked-up column gives; all rows where the values are not integers. */
+/* The rows that the looked-up columns give; all rows where the values are not integers. */
 static struct prb_row_range find(struct prb_rows *rows, int plan, sqlite3_value **values)
 {
-    struct prb_row_range best = {NULL, 0, rows->count}, range;
-    for (int columns = plan >> PRB_ARGUMENTS_MAX; columns; columns >>= LOOKUP_BITS, values++) {
-        size_t column = (size_t)(columns & ((1 << LOOKUP_BITS) - 1)) - 1;
-        if (sqlite3_value_type(*values) == SQLITE_INTEGER &&
-            prb_rows_find(rows, column, sqlite3_value_int64(*values), &range) &&
-            range.end - range.next < best.end - best.next)
-            best = range;
+    struct prb_row_range range = {NULL, 0, rows->count};
+    size_t columns[PRB_LOOKUPS_MAX], count = 0;
+    int64_t numbers[PRB_LOOKUPS_MAX];
+    for (int rest = plan >> PRB_ARGUMENTS_MAX; rest; rest >>= LOOKUP_BITS, values++) {
+        if (sqlite3_value_type(*values) != SQLITE_INTEGER)
+            continue;
+        columns[count] = (size_t)(rest & ((1 << LOOKUP_BITS) - 1)) - 1;
+        numbers[count++] = sqlite3_value_int64(*values);
     }
-    return best;
+    if (count && !prb_rows_find(rows, columns, numbers, count, &range) && count > 1)
+        prb_rows_find(rows, columns, numbers, 1, &range);
+    return range;
 }
 
 static struct prb_times times_of(const struct prb_table *table, const char *plan,
@@ -307,6 +332,24 @@ static int looked_up(int plan)
     return count;
 }
 
+/* A plan that was made anew may ask for rows that were not fetched. */
+static bool was_fetched(const struct table_of_sqlite *vtab, const char *plan, struct prb_error *err)
+{
+    const struct prb_pushed *pushed = &vtab->db->view.pushed;
+    size_t number = plan ? (size_t)strtoul(plan, NULL, 10) : SIZE_MAX;
+    const struct prb_table *table = table_of(vtab);
+    if (number >= pushed->fetched || pushed->sets[number].table != vtab->index)
+        return prb_fail(err, PRB_INTERNAL, "%s.%s: the plan of the statement changed meanwhile",
+                        table->schema, table->name);
+    if (!pushed->sets[number].unknown)
+        return true;
+    prb_fail(err, PRB_UNSUPPORTED,
+             "%s.%s takes its argument from another table's rows, which are not known before "
+             "the ranks are asked",
+             table->schema, table->name);
+    return prb_error_remedy(err, "give a constant: %s.%s(1)", table->schema, table->name);
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int argc,
                          sqlite3_value **argv)
 {
@@ -315,6 +358,10 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     struct prb_statement_view *view = &vtab->db->view;
     struct prb_argument arguments[PRB_ARGUMENTS_MAX] = {0};
     int next = 0;
+    if (table_of(vtab)->fetched && !was_fetched(vtab, plan_text, &view->error)) {
+        view->failed = true;
+        return SQLITE_ERROR;
+    }
     for (int i = 0; i < PRB_ARGUMENTS_MAX && next < argc; i++)
         if (plan >> i & 1)
             arguments[i] = (struct prb_argument){true, value_from(argv[next++])};
@@ -325,12 +372,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     if (!cursor->rows)
         return SQLITE_ERROR;
     cursor->range = find(cursor->rows, plan, argv + next);
-    return SQLITE_OK;
-}
-
-static int cursor_next(sqlite3_vtab_cursor *cursor)
-{
-    ((struct cursor *)cursor)->range.next++;
+    cursor->repeat = 0;
     return SQLITE_OK;
 }
 
@@ -344,6 +386,17 @@ static size_t row_of(const struct cursor *cursor)
 {
     const struct prb_row_range *range = &cursor->range;
     return range->order ? range->order[range->next] : range->next;
+}
+
+static int cursor_next(sqlite3_vtab_cursor *base)
+{
+    struct cursor *cursor = (struct cursor *)base;
+    const uint32_t *repeats = cursor->rows->repeats;
+    if (repeats && ++cursor->repeat < repeats[row_of(cursor)])
+        return SQLITE_OK;
+    cursor->repeat = 0;
+    cursor->range.next++;
+    return SQLITE_OK;
 }
 
 static void give(sqlite3_context *context, const struct prb_value *value)
@@ -370,20 +423,22 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 {
     const struct cursor *cursor = (const struct cursor *)base;
     const struct prb_rows *rows = cursor->rows;
-    if ((size_t)column < rows->columns) {
+    size_t argument = (size_t)column - rows->visible;
+    if ((size_t)column < rows->visible || argument >= rows->argument_count) {
         struct prb_value value = prb_rows_value(rows, row_of(cursor), (size_t)column);
         give(context, &value);
-        return SQLITE_OK;
+    } else if (rows->arguments[argument].given) {
+        give(context, &rows->arguments[argument].value);
     }
-    const struct prb_argument *argument = &rows->arguments[(size_t)column - rows->columns];
-    if (argument->given)
-        give(context, &argument->value);
     return SQLITE_OK;
 }
 
-static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
+/* SQLite tells rows apart by these where a term has an OR. */
+static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
-    *out = (sqlite3_int64)row_of((struct cursor *)cursor);
+    const struct cursor *cursor = (const struct cursor *)base;
+    uint64_t row = cursor->repeat * (uint64_t)cursor->rows->count + row_of(cursor);
+    *out = (sqlite3_int64)((uint64_t)cursor->rows->number << PRB_ROW_BITS | row);
     return SQLITE_OK;
 }
 

@@ -66,7 +66,7 @@ static void check_dialect(const char *text, size_t len)
     for (size_t offset = 0, before = len + 1; offset < len && offset != before;) {
         PRB_AUTO(prb_statement) struct prb_statement statement = {0};
         before = offset;
-        if (!prb_dialect_next(text, len, &offset, &statement, NULL))
+        if (!prb_dialect_next(NULL, text, len, &offset, &statement, NULL))
             return;
         for (size_t i = 0; statement.kind == PRB_STATEMENT_QUERY && i <= statement.sql.len; i++)
             if (prb_statement_origin(&statement, i) > len)

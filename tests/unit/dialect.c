@@ -121,7 +121,7 @@ static void parse(const char *sql, struct prb_statement *out)
 {
     struct prb_error err;
     size_t offset = 0;
-    assert_ok(prb_dialect_next(sql, strlen(sql), &offset, out, &err), err);
+    assert_ok(prb_dialect_next(NULL, sql, strlen(sql), &offset, out, &err), err);
     assert_int_equal(offset, strlen(sql));
 }
 
@@ -205,7 +205,7 @@ static void statements_are_split(void **state)
     size_t offset = 0;
     for (size_t i = 0; i < 5; i++) {
         PRB_AUTO(prb_statement) struct prb_statement statement = {0};
-        assert_ok(prb_dialect_next(sql, strlen(sql), &offset, &statement, &err), err);
+        assert_ok(prb_dialect_next(NULL, sql, strlen(sql), &offset, &statement, &err), err);
         assert_int_equal(statement.kind, kinds_of[i]);
         if (i == 0)
             assert_string_equal(statement.sql.data, "SELECT ';' ");
@@ -285,7 +285,7 @@ static void refusals_show_the_place(void **state)
         struct prb_error err = {0};
         size_t offset = 0;
         assert_false(
-            prb_dialect_next(cases[i].sql, strlen(cases[i].sql), &offset, &statement, &err));
+            prb_dialect_next(NULL, cases[i].sql, strlen(cases[i].sql), &offset, &statement, &err));
         assert_int_equal(err.code, PRB_QUERY);
         if (strncmp(err.text, cases[i].text, strlen(cases[i].text)) != 0 ||
             strncmp(err.remedy, cases[i].remedy, strlen(cases[i].remedy)) != 0)
@@ -304,17 +304,17 @@ static void long_texts(void **state)
     PRB_AUTO(prb_statement) struct prb_statement statement = {0};
     struct prb_error err;
     size_t offset = 0;
-    assert_ok(prb_dialect_next(sql, len, &offset, &statement, &err), err);
+    assert_ok(prb_dialect_next(NULL, sql, len, &offset, &statement, &err), err);
     offset = 0;
     prb_statement_deinit(&statement);
-    assert_false(prb_dialect_next(sql, len + 1, &offset, &statement, &err));
+    assert_false(prb_dialect_next(NULL, sql, len + 1, &offset, &statement, &err));
     assert_non_null(strstr(err.text, "at most 1048576"));
     /* An error far behind: the excerpt shows its surroundings only. */
     memset(sql, 'a', len);
     memcpy(sql, "SELECT ", 7);
     sql[len - 1] = '\'';
     offset = 0;
-    assert_false(prb_dialect_next(sql, len, &offset, &statement, &err));
+    assert_false(prb_dialect_next(NULL, sql, len, &offset, &statement, &err));
     assert_non_null(strstr(err.text, "column 1048576"));
     assert_true(strlen(err.text) < 200);
     /* A name and a value longer than their places are cut, not overrun. */
@@ -322,7 +322,7 @@ static void long_texts(void **state)
     memcpy(sql, "SET ", 4);
     memcpy(sql + 2000, " = ", 3);
     offset = 0;
-    prb_dialect_next(sql, 4000, &offset, &statement, &err);
+    prb_dialect_next(NULL, sql, 4000, &offset, &statement, &err);
     prb_statement_deinit(&statement);
     free(sql);
 }
