@@ -9,6 +9,7 @@ UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn tests
 UNIT_TESTS += tests/unit/dap tests/unit/profile tests/unit/crash
 UNIT_TESTS += tests/unit/message tests/unit/settings tests/unit/torch_spec tests/unit/torch tests/unit/probe_log tests/unit/net
 UNIT_TESTS += tests/unit/alignment tests/unit/clocks tests/unit/memory
+UNIT_TESTS += tests/unit/fleet_rows tests/unit/fleet_sql
 tests_unit_settings_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_torch_spec_LDADD = libprbprobe.la $(CMOCKA_LIBS)
 tests_unit_probe_log_LDADD = libprbprobe.la $(CMOCKA_LIBS)
@@ -19,4 +20,4 @@ if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
-EXTRA_DIST += tests/unit/ring.h tests/unit/unit.h tests/unit/numbers.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h
+EXTRA_DIST += tests/unit/ring.h tests/unit/unit.h tests/unit/numbers.h tests/unit/statements.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h
