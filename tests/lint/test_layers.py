@@ -9,7 +9,7 @@ import pytest
 
 from tree import BUILDDIR, SRCDIR, named, read
 
-CODE = ("lib/", "inject/", "dap/", "cli/")
+CODE = ("lib/", "inject/", "dap/", "fleet/", "cli/")
 
 
 def layers():
