@@ -35,6 +35,7 @@ include tests/skills/local.mk
 include tests/serve/local.mk
 include tests/page/local.mk
 include tests/bench/local.mk
+include tests/fleet/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)
