@@ -51,7 +51,7 @@ int prb_http_status(enum prb_code code)
     } statuses[] = {
         {PRB_USAGE, 400},       {PRB_QUERY, 400},   {PRB_PERMISSION, 403}, {PRB_NOT_FOUND, 404},
         {PRB_BUSY, 409},        {PRB_GONE, 410},    {PRB_NOT_PYTHON, 422}, {PRB_CORRUPT, 422},
-        {PRB_UNSUPPORTED, 422}, {PRB_TIMEOUT, 504}, {PRB_NOMEM, 503},
+        {PRB_UNSUPPORTED, 422}, {PRB_TIMEOUT, 504}, {PRB_NOMEM, 503},      {PRB_FAULT, 422},
     };
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].code == code)

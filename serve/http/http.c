@@ -251,6 +251,7 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
         (!*answer->etag || add(wsi, "etag:", answer->etag, &at, end)) &&
         (!answer->truncated || add(wsi, "probing-truncated:", "1", &at, end)) &&
         (status != 401 || add(wsi, "www-authenticate:", "Bearer", &at, end)) &&
+        (!*answer->allow || add(wsi, "allow:", answer->allow, &at, end)) &&
         (status != 429 || add(wsi, "retry-after:", "60", &at, end)) &&
         (status != 503 || add(wsi, "retry-after:", "1", &at, end)) &&
         lws_finalize_http_header(wsi, &at, end) == 0;

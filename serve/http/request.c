@@ -127,11 +127,8 @@ bool prb_request_method(struct lws *wsi, struct prb_question *question, bool *he
         *status = 403;
         return prb_fail(err, PRB_PERMISSION, "no other page may ask this server");
     }
-    if (method < 0 || method >= (int)(sizeof methods / sizeof *methods) || !methods[method]) {
-        *status = 405;
-        return prb_fail(err, PRB_UNSUPPORTED, "not by this method");
-    }
-    question->method = methods[method];
+    bool known = method >= 0 && method < (int)(sizeof methods / sizeof *methods);
+    question->method = known ? methods[method] : 0; /* which no route has */
     *head = method == LWSHUMETH_HEAD;
     if (len <= 0 || len >= URL_MAX || *uri != '/' || memchr(uri, '\0', (size_t)len))
         return prb_fail(err, PRB_USAGE, "the path is not valid");

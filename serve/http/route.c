@@ -171,22 +171,33 @@ static bool check_parameters(const struct prb_serve_job *job, struct prb_error *
     return true;
 }
 
+/* RFC 9110 section 10.2.1. */
+static void tell_methods(unsigned methods, char out[40])
+{
+    static const char *const names[] = {"GET, HEAD", "POST", "PUT", "DELETE"};
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (methods & 1u << i)
+            len += (size_t)snprintf(out + len, 40 - len, "%s%s", len ? ", " : "", names[i]);
+}
+
 bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err)
 {
     const struct prb_question *question = job->question;
-    bool path = false;
+    unsigned methods = 0;
     double seconds = 0;
     for (size_t i = 0; prb_routes[i] && !job->route; i++) {
         if (!fits(prb_routes[i]->path, question->path, job->part))
             continue;
-        path = true;
+        methods |= prb_routes[i]->methods;
         if (prb_routes[i]->methods & question->method)
             job->route = prb_routes[i];
     }
     if (!job->route) {
-        *status = path ? 405 : 404;
-        return path ? prb_fail(err, PRB_UNSUPPORTED, "not by this method")
-                    : prb_fail(err, PRB_NOT_FOUND, "there is nothing at %.200s", question->path);
+        *status = methods ? 405 : 404;
+        tell_methods(methods, job->answer->allow);
+        return methods ? prb_fail(err, PRB_UNSUPPORTED, "not by this method")
+                       : prb_fail(err, PRB_NOT_FOUND, "there is nothing at %.200s", question->path);
     }
     if (!choose_format(job, status, err) || !check_parameters(job, err))
         return false;

@@ -63,6 +63,7 @@ struct prb_answer {
     char next[64];        /* where the next question goes on, or "" */
     const char *encoding; /* of the body: "gzip"; NULL: as it is */
     const char *caching;  /* Cache-Control; NULL: no-store */
+    char allow[40];       /* of 405: the methods that there are */
     const char *policy;   /* Content-Security-Policy; NULL: nothing at all */
 };
 void prb_answer_deinit(struct prb_answer *answer);

@@ -139,7 +139,9 @@ def test_errors(server, path, status):
 def test_methods(server):
     assert server.ask("/api/v1", "POST", "{}").status == 405
     assert server.ask("/api/v1", "DELETE").status == 405
-    assert server.ask("/api/v1", "PATCH", "{}").status == 405
+    assert server.ask("/api/v1", "PATCH", "{}").status == 405 and server.ask("/nowhere", "PATCH", "{}").status == 404
+    assert server.ask("/api/v1", "POST", "{}").headers["allow"] == "GET, HEAD"
+    assert server.ask("/api/v1/tokens", "PATCH", "{}").headers["allow"] == "POST, DELETE"
     head = server.ask("/api/v1", "HEAD")
     assert head.status == 200 and head.body == b"" and int(head.headers["content-length"]) > 50
 
