@@ -6,6 +6,8 @@ PYTESTS += %D%/test_protocol.py
 PYTESTS += %D%/test_tls.py
 PYTESTS += %D%/test_websocket.py
 PYTESTS += %D%/test_limits.py
+PYTESTS += %D%/test_fuzz.py
+PYTESTS += %D%/test_tools.py
 PYTESTS += %D%/test_text.py
 PYTESTS += %D%/test_streams.py
 PYTESTS += %D%/test_control.py
@@ -23,7 +25,7 @@ EXTRA_DIST += %D%/test_history.py %D%/test_live.py %D%/test_profiles.py %D%/test
 EXTRA_DIST += %D%/serving.py %D%/conftest.py %D%/test_routes.py %D%/test_access.py %D%/test_protocol.py %D%/test_text.py %D%/test_streams.py \
 	%D%/test_control.py %D%/test_elsewhere.py
 EXTRA_DIST += %D%/test_looking.py %D%/test_openapi.py
-EXTRA_DIST += %D%/test_own.py %D%/test_browser.py %D%/test_tls.py %D%/test_websocket.py %D%/test_limits.py
+EXTRA_DIST += %D%/test_own.py %D%/test_browser.py %D%/test_tls.py %D%/test_websocket.py %D%/test_limits.py %D%/test_fuzz.py %D%/test_tools.py
 if SERVE
 PYTESTS += %D%/test_skills.py %D%/test_mcp.py
 endif
