@@ -3,11 +3,11 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/syscalls.h"
 
 int prb_take_ends(void)
 {

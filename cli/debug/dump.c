@@ -8,10 +8,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/syscalls.h"
 #include "cli/debug/dump.h"
 #include "cli/look/stacks.h"
 #include "cli/print/out.h"

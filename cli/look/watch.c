@@ -5,9 +5,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
+#include "base/syscalls.h"
 #include "cli/command.h"
 #include "cli/ends.h"
 #include "cli/print/out.h"

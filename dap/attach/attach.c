@@ -7,10 +7,10 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base/file.h"
 #include "base/secret.h"
+#include "base/syscalls.h"
 #include "dap/attach/program.h"
 #include "dap/attach/relay.h"
 #include "dap/requests/capabilities.h"

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "dap/attach/program.h"
 #include "dap/session/countdown.h"
 #include "dap/session/session.h"

@@ -8,13 +8,13 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "base/utf8.h"
 #include "dap/attach/program_command.h"
 #include "dap/attach/tree.h"

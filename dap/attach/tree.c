@@ -4,10 +4,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/syscalls.h"
 #include "proc/stat.h"
 
 #define STAT_PGRP 5 /* proc_pid_stat(5) */

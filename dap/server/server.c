@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/syscalls.h"
 #include "dap/session/countdown.h"
 
 #define QUIET_S 30      /* a silent connection is probed after this time */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,12 +14,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "inject/bytecode/confined.h"
 #include "inject/probe/python/bytecode_form.h"
 #include "inject/probe/python/sources.h"

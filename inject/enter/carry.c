@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "inject/enter/steps.h"
 #include "proc/below.h"
 #include "proc/ids.h"

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "arch/arch.h"
+#include "base/syscalls.h"
 #include "inject/enter/steps.h"
 
 const struct prb_waiting_call *prb_waiting_call(const struct prb_inject_arch *arch, int64_t number)

@@ -6,9 +6,9 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/syscalls.h"
 #include "proc/ids.h"
 
 /* One name after the other, and no link followed. */

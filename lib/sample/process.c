@@ -4,10 +4,10 @@
 #include "sample/process.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/syscalls.h"
 #include "proc/stat.h"
 
 #define NAME_TRIES_MAX 6  /* a thread that threading does not know has no name */

@@ -10,9 +10,9 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 
+#include "base/syscalls.h"
 #include "sample/children.h"
 #include "sample/process.h"
 

@@ -6,14 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/syscalls.h"
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 #define AFTER_MS 60000 /* pages say that it has ended, and read its last tables */
 
 struct prb_life {

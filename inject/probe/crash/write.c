@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/syscalls.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
 
@@ -29,10 +30,6 @@
 #define START_NS UINT64_C(1000000000) /* for the child to be let go */
 #define END_NS UINT64_C(3000000000)   /* for the writer to tell of it and end, after its word */
 #define NAP_NS 1000000
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /* The kernel's, which is not libc's. */
 struct action {

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/syscalls.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/crash/raw.h"
 #include "inject/probe/thread.h"
@@ -20,10 +21,6 @@
 #define LAST_SIGNAL 64
 #define TIME_MAX 60 /* s, that it may take */
 #define NAP_NS 20000000
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 static uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
 static char pid_text[16];
