@@ -134,6 +134,10 @@ PRB_API size_t prb_process_choose(const struct prb_process_list *list, pid_t pid
 PRB_API void prb_process_short_command(const struct prb_process *process, size_t most, char *out,
                                        size_t size);
 
+/* Whether the memory of a process may be read, tried without reading any.  PERMISSION: which rule
+ * refuses, with the remedy; GONE. */
+PRB_API bool prb_process_permits(pid_t pid, struct prb_error *err);
+
 /* ---- targets ---- */
 
 struct prb_target;

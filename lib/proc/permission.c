@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "base/file.h"
 #include "proc/source.h"
@@ -133,4 +134,16 @@ bool prb_permission_explain(struct prb_error *err, pid_t pid, int sys, const cha
     return prb_error_remedy(err,
                             "A security module (SELinux, AppArmor) or a seccomp filter forbids it: "
                             "run probing as root, outside containers");
+}
+
+/* mm_access() asks for the same as any read, before the address: EFAULT is "allowed". */
+bool prb_process_permits(pid_t pid, struct prb_error *err)
+{
+    char byte;
+    struct iovec to = {&byte, 1}, from = {NULL, 1};
+    if (process_vm_readv(pid, &to, 1, &from, 1, 0) >= 0 || errno == EFAULT)
+        return true;
+    if (errno == ESRCH)
+        return prb_fail(err, PRB_GONE, "process %d ended", (int)pid);
+    return prb_permission_explain(err, pid, errno, "look into");
 }
