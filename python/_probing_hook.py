@@ -1,7 +1,8 @@
-"""The start-up hook: probing.pth calls `run` in every Python process that has PROBING or PROBE in its environment, or that a
+"""The start-up hook: probing_c.pth calls `run` in every Python process that has PROBING or PROBE in its environment, or that a
 debugged process has started (PROBING_DEBUG_CHILDREN).
 
-It must not disturb any program: whatever goes wrong is a line in the log (probing/_log.py), nothing is printed, nothing raised.
+It must not disturb any program: whatever goes wrong is a line in the log (probing_c/_log.py), nothing is raised, and nothing printed
+but that another project of this name is in the way (probing_c/_other.py).
 Nor may it cost a process that is not meant: this file stands beside the package and needs nothing that a Python at its start
 has not loaded; the rules come when they are asked, the package where a probe starts.
 """
@@ -63,7 +64,7 @@ def _is_for_others(value):
 def _complain(text):
     # type: (str) -> None
     try:
-        from probing import _log
+        from probing_c import _log
 
         _log.write(text)
     except KeyboardInterrupt:
@@ -75,7 +76,7 @@ def _complain(text):
 def _start(how):
     # type: (str) -> None
     try:
-        from probing import _native
+        from probing_c import _native
 
         _native.start(how)
     except KeyboardInterrupt:
@@ -92,7 +93,7 @@ def _collect():
     try:
         import subprocess
 
-        from probing import _tool
+        from probing_c import _tool
 
         line = '"$0" collect --while-used </dev/null >/dev/null 2>&1 &'
         subprocess.call(["/bin/sh", "-c", line, _tool.path()], env=_tool._environment(), start_new_session=True)
@@ -102,10 +103,18 @@ def _collect():
         _complain("PROBING_STORE: no collector: {}".format(str(error) or type(error).__name__))
 
 
+def _other_is_here():
+    # type: () -> bool
+    """Both projects start by this variable: two probes in one process are worse than none, and the user must know."""
+    from probing_c import _other
+
+    return _other.warned("PROBING")
+
+
 def _start_in_forks(how):
     # type: (str) -> None
     """os.fork leaves the child without the probe's threads; it gets its own."""
-    from probing import _native  # noqa: F401  its own hook comes first
+    from probing_c import _native  # noqa: F401  its own hook comes first
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: _start(how))
@@ -137,6 +146,8 @@ def _apply(value):
     if decision.complaint:
         _complain(decision.complaint)
     how = "PROBING=" + value
+    if (decision.forked or decision.start) and _other_is_here():
+        return
     if decision.forked:
         _start_in_forks(how)
     if decision.start:

@@ -1,7 +1,7 @@
 """The build of the pip package (PEP 517), with nothing but the standard library.
 
-The wheel has the Python files of python/probing, beside it the start-up hook (probing.pth and what it imports), and in
-probing/native/ the tool and its two libraries.  They are built with configure and make in a temporary folder, or taken from a build folder:
+The wheel has the Python files of python/probing and python/probing_c, beside them the start-up hook (probing_c.pth and what it imports),
+and in probing_c/native/ the tool and its libraries.  They are built with configure and make in a temporary folder, or taken from a build folder:
 
     pip install .                                    builds
     pip install . --config-settings=build=b          takes what `make python-native` made in b
@@ -25,8 +25,9 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-NATIVE = "probing/native/"
-START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing.pth")
+PACKAGES = ("probing", "probing_c")
+NATIVE = "probing_c/native/"
+START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing_c.pth")
 BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
@@ -39,7 +40,7 @@ def version():
 def metadata():
     head = [
         "Metadata-Version: 2.1",
-        "Name: probing",
+        "Name: probing-c",
         "Version: " + version(),
         "Summary: See inside a live Python training job",
         "License: Apache-2.0",
@@ -91,10 +92,11 @@ def stripped(path):
 
 def contents(native):
     """(name in the wheel, mode, bytes) of everything but the records."""
-    for path in sorted(glob.glob(os.path.join(HERE, "probing", "*"))):
-        if os.path.isfile(path):
-            with open(path, "rb") as text:
-                yield "probing/" + os.path.basename(path), 0o644, text.read()
+    for package in PACKAGES:
+        for path in sorted(glob.glob(os.path.join(HERE, package, "*"))):
+            if os.path.isfile(path):
+                with open(path, "rb") as text:
+                    yield package + "/" + os.path.basename(path), 0o644, text.read()
     for name in START:
         with open(os.path.join(HERE, name), "rb") as hook:
             yield name, 0o644, hook.read()
@@ -107,14 +109,14 @@ def records(info):
     yield info + "/METADATA", 0o644, metadata().encode("utf-8")
     wheel = "Wheel-Version: 1.0\nGenerator: probing\nRoot-Is-Purelib: false\nTag: {}\n".format(tag())
     yield info + "/WHEEL", 0o644, wheel.encode()
-    yield info + "/entry_points.txt", 0o644, b"[console_scripts]\nprobing = probing._tool:main\n"
+    yield info + "/entry_points.txt", 0o644, b"[console_scripts]\nprobing = probing_c._tool:main\nprobing-c = probing_c._tool:main\n"
     with open(os.path.join(ROOT, "LICENSE"), "rb") as text:
         yield info + "/LICENSE", 0o644, text.read()
 
 
 def write_wheel(native, folder):
-    name = "probing-{}-{}.whl".format(version(), tag())
-    info = "probing-{}.dist-info".format(version())
+    name = "probing_c-{}-{}.whl".format(version(), tag())
+    info = "probing_c-{}.dist-info".format(version())
     listed = io.StringIO()
     lines = csv.writer(listed, lineterminator="\n")
     os.makedirs(folder, exist_ok=True)
@@ -148,7 +150,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Without this hook pip builds the whole wheel to learn its name."""
-    info = "probing-{}.dist-info".format(version())
+    info = "probing_c-{}.dist-info".format(version())
     os.makedirs(os.path.join(metadata_directory, info))
     for name, _, data in records(info):
         with open(os.path.join(metadata_directory, name), "wb") as paper:
@@ -159,7 +161,7 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 def build_sdist(sdist_directory, config_settings=None):
     """The files that git knows."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    base = "probing-" + version()
+    base = "probing_c-" + version()
     with tarfile.open(os.path.join(sdist_directory, base + ".tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as made:
         for name in sorted(filter(None, done.stdout.decode().split("\0"))):
             made.add(os.path.join(ROOT, name), base + "/" + name)

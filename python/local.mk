@@ -1,7 +1,7 @@
 # The pip package: `pip install .` (backend.py) or `make wheel`.  Its copy of the tool finds libprobing.so beside itself.
-PYTHON_PACKAGE = %D%/probing.pth %D%/_probing_hook.py %D%/_probing_rules.py %D%/_probing_birth.py %D%/probing/__init__.py %D%/probing/__main__.py \
-	%D%/probing/_config.py %D%/probing/_debug.py %D%/probing/_log.py %D%/probing/_native.py %D%/probing/_spans.py \
-	%D%/probing/_notebook.py %D%/probing/kernel.py %D%/probing/_tables.py %D%/probing/_tool.py %D%/probing/py.typed
+PYTHON_PACKAGE = %D%/probing_c.pth %D%/_probing_hook.py %D%/_probing_rules.py %D%/_probing_birth.py %D%/probing/__init__.py %D%/probing/__main__.py %D%/probing/py.typed \
+	%D%/probing_c/__init__.py %D%/probing_c/__main__.py %D%/probing_c/_config.py %D%/probing_c/_debug.py %D%/probing_c/_log.py %D%/probing_c/_native.py \
+	%D%/probing_c/_notebook.py %D%/probing_c/_other.py %D%/probing_c/_spans.py %D%/probing_c/_tables.py %D%/probing_c/_tool.py %D%/probing_c/kernel.py %D%/probing_c/py.typed
 EXTRA_DIST += pyproject.toml %D%/backend.py $(PYTHON_PACKAGE)
 
 PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so %D%/native/libprobing-nccl.so
@@ -20,6 +20,6 @@ python-native: $(PYTHON_NATIVE)
 wheel: $(PYTHON_NATIVE)
 	$(AM_V_GEN)$(PYTHON) $(srcdir)/%D%/backend.py wheel %D%/native dist
 wheel-clean:
-	rm -f dist/probing-*.whl
+	rm -f dist/probing_c-*.whl
 clean-local: wheel-clean
 .PHONY: python-native wheel wheel-clean

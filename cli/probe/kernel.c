@@ -64,7 +64,7 @@ static bool write_spec(const char *path, const char *python, struct prb_error *e
         return prb_cli_fail(err, PRB_IO, "", "%s cannot be written: %s", name, strerror(errno));
     fputs("{\"argv\": [", file);
     prb_out_json_text(file, python, strlen(python));
-    fputs(", \"-m\", \"probing.kernel\", \"-f\", \"{connection_file}\"], \"display_name\": "
+    fputs(", \"-m\", \"probing_c.kernel\", \"-f\", \"{connection_file}\"], \"display_name\": "
           "\"Probing (another process)\", \"language\": \"python\", \"interrupt_mode\": "
           "\"signal\"}\n",
           file);

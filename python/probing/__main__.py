@@ -2,6 +2,6 @@
 
 import sys
 
-from probing._tool import main
+from probing_c._tool import main
 
 sys.exit(main())

@@ -317,9 +317,9 @@ def start_up(figures, options):
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as hooked:
         with open(os.path.join(empty, "nothing.pth"), "w") as file:
             file.write("import os\n")
-        for path in glob.glob(os.path.join(source, "_probing_*.py")) + [os.path.join(source, "probing.pth")]:
+        for path in glob.glob(os.path.join(source, "_probing_*.py")) + [os.path.join(source, "probing_c.pth")]:
             shutil.copy(path, hooked)
-        shutil.copytree(os.path.join(source, "probing"), os.path.join(hooked, "probing"))
+        shutil.copytree(os.path.join(source, "probing_c"), os.path.join(hooked, "probing_c"))
         subprocess.run([sys.executable, "-m", "compileall", "-q", hooked], check=True)  # as pip does
         cases = [(empty, None), (hooked, None)] + [(hooked, value) for value in ("0", "other.py", "regex:other[.]py$|^none", "regex:(other|none)")]
         times = {case: [] for case in cases}

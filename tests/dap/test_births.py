@@ -29,7 +29,7 @@ def base(python):
     folder = tempfile.mkdtemp(prefix="probing-tests-", dir=os.path.join(python.root or "/", "tmp"))
     site = os.path.join(folder, "lib", "python{}.{}".format(*python.minor), "site-packages")
     os.makedirs(site)
-    for name in ("probing.pth", "_probing_hook.py", "_probing_rules.py", "_probing_birth.py"):
+    for name in ("probing_c.pth", "_probing_hook.py", "_probing_rules.py", "_probing_birth.py"):
         shutil.copy(os.path.join(SRCDIR, "python", name), site)
     yield "/" + os.path.relpath(folder, python.root or "/")
     shutil.rmtree(folder, ignore_errors=True)

@@ -92,7 +92,7 @@ def test_interrupt(job):
         pytest.skip("no Python with ipykernel")
     code = ("import signal, sys; sys.path.insert(0, {!r})\n"
             "signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background of a shell ignores it\n"
-            "from probing._notebook import evaluate\nprint('ready', flush=True)\n"
+            "from probing_c._notebook import evaluate\nprint('ready', flush=True)\n"
             "status = evaluate({!r}, 'import time\\nwhile True: time.sleep(0.01)', lambda stream, text: print(text, end=''))\nprint('status', status)\n").format(PACKAGE, str(job.pid))
     environment = dict(os.environ, PATH=os.path.dirname(PROBING) + os.pathsep + os.environ["PATH"])
     child = subprocess.Popen([python, "-c", code], stdout=subprocess.PIPE, env=environment, encoding="utf-8")

@@ -147,7 +147,7 @@ def test_names_that_sql_has_are_reserved(installed):
     listed = subprocess.run([os.environ["PROBING"], "tables", "-f", "json"], check=True, stdout=subprocess.PIPE, timeout=60).stdout
     ours = {row["table_name"] for row in json.loads(listed.decode()) if row["table_schema"] == "python"}
     written = {"spans", "events", "steps", "training_logs"}
-    done, _ = installed.run("-c", "from probing import _tables; print(*sorted(_tables.RESERVED))")
+    done, _ = installed.run("-c", "from probing_c import _tables; print(*sorted(_tables.RESERVED))")
     assert set(done.stdout.split()) == ours | written
 
 
@@ -182,7 +182,7 @@ def test_yama_is_asked_for_that_child_only(installed):
     """Where the kernel wants the process's word it is given for the child, and taken back."""
     if not tool_runs(installed):
         pytest.skip("the tool's libraries are not in that root")
-    code = ("import json, probing\nfrom probing import _tool\nasked = []\n_tool._yama_wants = lambda: True\n"
+    code = ("import json, probing\nfrom probing_c import _tool\nasked = []\n_tool._yama_wants = lambda: True\n"
             "allow, _tool._allow = _tool._allow, lambda pid: (asked.append(pid), allow(pid))\n"
             "probing.query('SELECT 1')\nprint(json.dumps(asked))")
     (first, last), _ = installed.told("-c", code)
@@ -215,10 +215,11 @@ def test_pip_installs_and_removes_the_wheel(environment, wheel):
     tool = in_environment(environment, "probing", "--version")
     assert tool == subprocess.check_output([os.environ["PROBING"], "--version"], encoding="utf-8")
     assert in_environment(environment, "python", "-m", "probing", "--version") == tool
-    assert "Name: probing" in in_environment(environment, "pip", "show", "probing")
+    assert in_environment(environment, "probing-c", "--version") == tool
+    assert "Name: probing-c" in in_environment(environment, "pip", "show", "probing-c")
     site = in_environment(environment, "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
-    assert os.path.exists(os.path.join(site, "probing.pth"))
-    in_environment(environment, "pip", "uninstall", "-y", "probing")
+    assert os.path.exists(os.path.join(site, "probing_c.pth"))
+    in_environment(environment, "pip", "uninstall", "-y", "probing-c")
     assert not [name for name in os.listdir(site) if "probing" in name]
 
 

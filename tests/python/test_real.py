@@ -201,7 +201,7 @@ def test_a_probe_that_is_injected_is_found_and_its_end_is_noticed(begin):
 def test_the_packaged_tool_injects_the_packaged_library(begin):
     lives = begin()
     (site,) = glob.glob(os.path.join(lives.folder, "base", "lib", "python*", "site-packages"))
-    native = os.path.join(site, "probing", "native")
+    native = os.path.join(site, "probing_c", "native")
     for words, said in ((["inject"], "loaded in"), (["eval", "6 * 7"], "42"), (["detach"], "")):
         done = subprocess.run([os.path.join(native, "probing"), str(lives.pid), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, encoding="utf-8", timeout=package.DEADLINE, env=lives.environment)
@@ -219,7 +219,7 @@ name = "/proc/self/fd/%d" % file
 first = ctypes.CDLL(name)
 os.close(file)
 import probing
-from probing import _native
+from probing_c import _native
 assert _native.library() == name, _native.library()
 probing.init()
 assert probing.is_active()

@@ -289,7 +289,7 @@ BROKEN += [(name, how) for name in ("../_probing_hook.py", "../_probing_rules.py
 
 @pytest.mark.parametrize("name, how", BROKEN, ids=["{}-{}".format(os.path.basename(name), how.__name__) for name, how in BROKEN])
 def test_a_broken_package_stops_nothing(fresh, name, how):
-    how(os.path.join(fresh.site, "probing", name))
+    how(os.path.join(fresh.site, "probing_c", name))
     said, rows = fresh.told("starts.py", "alone", PROBING="2")
     assert rows.pids == [] or name == "__init__.py"  # a folder without it is a package, too
     assert not name.endswith(".so") or "libprobe.so cannot be loaded" in fresh.log()
@@ -298,7 +298,7 @@ def test_a_broken_package_stops_nothing(fresh, name, how):
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_a_line_that_was_cut_short_stops_nothing(fresh, share):
     """Python itself says so, of any such file."""
-    cut_at(share)(os.path.join(fresh.site, "probing.pth"))
+    cut_at(share)(os.path.join(fresh.site, "probing_c.pth"))
     said, rows = fresh.told("starts.py", "alone", PROBING="1", quiet=False)
     assert rows.pids == []
 
@@ -354,7 +354,7 @@ def test_a_log_folder_that_is_not_ours_is_not_written(fresh, how):
 # ---- what it costs ----
 
 def line():
-    with open(os.path.join(package.SRCDIR, "python", "probing.pth")) as text:
+    with open(os.path.join(package.SRCDIR, "python", "probing_c.pth")) as text:
         (one,) = text.read().splitlines()
     return one
 
@@ -362,7 +362,7 @@ def line():
 def test_without_the_variable_nothing_is_imported(installed):
     code = "import sys; print(sorted(sys.modules))"
     with_hook = installed.run("-c", code)[0].stdout
-    hook = os.path.join(installed.site, "probing.pth")
+    hook = os.path.join(installed.site, "probing_c.pth")
     with open(hook) as text:
         one = text.read()
     try:

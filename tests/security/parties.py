@@ -50,8 +50,8 @@ class Program:
         for name in ("probing", "libprobing.so.0", "libprobe.so"):
             shutil.copy(os.path.realpath(os.path.join(BUILD, ".libs", name)), os.path.join(self.folder, name))
         self.package = os.path.join(self.folder, "python")
-        shutil.copytree(os.path.join(SRCDIR, "python", "probing"), os.path.join(self.package, "probing"),
-                        ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("probing", "probing_c"):
+            shutil.copytree(os.path.join(SRCDIR, "python", name), os.path.join(self.package, name), ignore=shutil.ignore_patterns("__pycache__"))
         self.path = os.path.join(self.folder, "probing")
 
     def environment(self, **more):

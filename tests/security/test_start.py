@@ -33,10 +33,10 @@ class Raised:
         os.chown(self.said, parties.U, parties.U)
         version = subprocess.check_output([python, "-c", "import sys; print('python%d.%d' % sys.version_info[:2])"], encoding="utf-8").strip()
         site = os.path.join(folder, "base", "lib", version, "site-packages")
-        shutil.copytree(os.path.join(installed.package, "probing"), os.path.join(site, "probing"))
-        os.mkdir(os.path.join(site, "probing", "native"))
-        self.library = shutil.copy(os.path.join(installed.folder, "libprobe.so"), os.path.join(site, "probing", "native"))
-        for name in ("probing.pth", "_probing_hook.py", "_probing_rules.py"):
+        shutil.copytree(os.path.join(installed.package, "probing_c"), os.path.join(site, "probing_c"))
+        os.mkdir(os.path.join(site, "probing_c", "native"))
+        self.library = shutil.copy(os.path.join(installed.folder, "libprobe.so"), os.path.join(site, "probing_c", "native"))
+        for name in ("probing_c.pth", "_probing_hook.py", "_probing_rules.py"):
             shutil.copy(os.path.join(parties.SRCDIR, "python", name), site)
         self.script = os.path.join(folder, "script.py")
         self.ran = os.path.join(self.said, "ran")

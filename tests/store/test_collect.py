@@ -163,7 +163,7 @@ def test_the_hook_starts_it(store, tmp_path):
     tool = native / "probing"
     tool.write_text('#!/bin/sh\necho "$* ${{PROBING-none}}" >{0}.new && mv {0}.new {0}\n'.format(told))
     tool.chmod(0o755)
-    hook = ("import sys, os; sys.path.insert(0, {!r}); import _probing_hook; from probing import _native; _native.FOLDER = {!r}; "
+    hook = ("import sys, os; sys.path.insert(0, {!r}); import _probing_hook; from probing_c import _native; _native.FOLDER = {!r}; "
             "_probing_hook._collect()".format(os.path.join(os.environ["SRCDIR"], "python"), str(native)))
     for value, runs in (("off", False), ("on", True)):
         subprocess.run([sys.executable, "-c", hook], check=True, timeout=DEADLINE, env=dict(os.environ, PROBING_STORE=value, PROBING="1"))

@@ -18,9 +18,9 @@ STEPS = "SELECT local_step AS step FROM python.torch_step_timing ORDER BY timest
 def package(tmp_path):
     """The package with this build's libraries, as an interpreter finds it at its start."""
     folder = tmp_path / "package"
-    native = folder / "probing" / "native"
+    native = folder / "probing_c" / "native"
     shutil.copytree(os.path.join(SRCDIR, "python"), str(folder))
-    shutil.copy(os.path.join(SRCDIR, "python", "probing.pth"), str(folder / "sitecustomize.py"))
+    shutil.copy(os.path.join(SRCDIR, "python", "probing_c.pth"), str(folder / "sitecustomize.py"))
     native.mkdir()
     for name in ("probing", "libprobe.so", "libprobing.so.0"):
         shutil.copy(os.path.join(os.path.dirname(PROBING), name), str(native))

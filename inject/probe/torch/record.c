@@ -4,7 +4,7 @@
 #include "inject/probe/tables/tables.h"
 #include "inject/probe/torch/torch.h"
 
-/* As the package `probing` makes it (python/probing/_spans.py): rows of both stand in one table. */
+/* As the package `probing` makes it (python/probing_c/_spans.py): rows of both stand in one table. */
 #define SPANS_RING "spans"
 #define SPANS_COLUMNS                                                                              \
     "time:time:s:when it began\n"                                                                  \

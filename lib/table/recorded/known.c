@@ -1,5 +1,5 @@
 /*
- * Tables that the package `probing` writes (python/probing/_spans.py), as they are before their first
+ * Tables that the package `probing` writes (python/probing_c/_spans.py), as they are before their first
  * row; training_logs has what is watched until then (shared/training_logs.c).  To add one: its columns and its line at the end; tests/python compares them with what the
  * package makes.
  */

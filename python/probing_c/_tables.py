@@ -3,7 +3,7 @@
 import struct
 import time
 
-from probing import _native
+from probing_c import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Table(object):
             self._look_again = time.time() + _native.LOOK_AGAIN
         error = "" if self._handle else why.value.decode("utf-8", "replace")
         if error != self.error:
-            from probing import _log
+            from probing_c import _log
 
             self.error = error
             _log.write("table python.{}: {}".format(self.name, error or "made"))

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from probing._native import FOLDER, ProbeError
+from probing_c._native import FOLDER, ProbeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

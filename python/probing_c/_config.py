@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from probing import _native
-from probing._native import ProbeError
+from probing_c import _native
+from probing_c._native import ProbeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from probing import _native, _tool
-from probing._native import ProbeError
+from probing_c import _native, _tool
+from probing_c._native import ProbeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

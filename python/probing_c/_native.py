@@ -229,7 +229,7 @@ def _pid_namespace():
 def _socket_here():
     # type: () -> bool
     """Whether a probe of this process listens (it may have been injected)."""
-    from probing import _log
+    from probing_c import _log
 
     try:
         with open("/proc/self/stat", "rb") as stat:

@@ -6,8 +6,8 @@ import os
 import threading
 import time
 
-from probing import _native
-from probing._tables import Column, Table, _detached, misfit
+from probing_c import _native
+from probing_c._tables import Column, Table, _detached, misfit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import os
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
-from probing import __version__
-from probing._native import ProbeError
-from probing._notebook import evaluate, frame, rows
+from probing_c import __version__
+from probing_c._native import ProbeError
+from probing_c._notebook import evaluate, frame, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import threading
 
-from probing import _native
-from probing._native import ProbeError
+from probing_c import _native, _other
+from probing_c._native import ProbeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def path():
 
 def main():
     # type: () -> int
-    """The `probing` command: becomes the tool."""
+    """The `probing` and the `probing-c` command: becomes the tool."""
+    _other.warned("probing")
     try:
         os.execv(path(), ["probing"] + sys.argv[1:])
     except (OSError, ProbeError) as error:
@@ -113,7 +114,7 @@ def backtrace(native=False, locals=False, timeout=None):
 def _without_ours(frames):
     # type: (List[Dict[str, Any]]) -> List[Dict[str, Any]]
     """The frames from the caller of probing.backtrace outwards."""
-    file = sys.modules["probing"].backtrace.__code__.co_filename
+    file = sys.modules["probing_c"].backtrace.__code__.co_filename
     for at, frame in enumerate(frames):
         if frame["name"] == "backtrace" and frame.get("filename") == file:
             return frames[at + 1:]
