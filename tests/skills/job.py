@@ -32,6 +32,18 @@ def hang():
     transfer(left, right)
 
 
+# ---- idle: a pool whose worker has nothing to do ----
+
+
+def idle():
+    import multiprocessing
+
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(len, ("x",))
+        ready()
+        threading.Event().wait()
+
+
 # ---- slow: a loader that takes longer than the step ----
 
 

@@ -60,6 +60,16 @@ def test_hang(planted):
     assert first(job.pid)["skill"] == "hang"  # of all of them, too
 
 
+def test_idle_worker(planted):
+    """A worker that waits for work is no hang."""
+    job = planted("idle")
+    with open("/proc/{0}/task/{0}/children".format(job.pid)) as file:
+        (worker,) = (int(pid) for pid in file.read().split())
+    told = run(worker, "hang")
+    assert {found["severity"] for found in told["findings"]} == {"info"}, told
+    assert "it waits for work" in told["findings"][0]["finding"], told
+
+
 def test_slow(planted):
     found = first(planted("slow").pid, "slow")
     assert found["severity"] == "high" and "into getting data" in found["finding"], found
