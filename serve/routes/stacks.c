@@ -32,6 +32,13 @@ static json_int_t index_of(json_t *array, json_t *index, const char *key, json_t
     return at;
 }
 
+/* Not the user's own code: of Python itself, of an installed package, or of no file. */
+static bool is_library(const char *file)
+{
+    return file && (*file == '<' || strstr(file, "/site-packages/") ||
+                    strstr(file, "/dist-packages/") || strstr(file, "/lib/python"));
+}
+
 static json_int_t add_frame(struct lean *lean, const struct prb_frame *frame)
 {
     static const char *const kinds[] = {"python", "native", "broken", "task"};
@@ -42,10 +49,11 @@ static json_int_t add_frame(struct lean *lean, const struct prb_frame *frame)
                  frame->module ? frame->module : "");
     json_t *line = frame->line > 0 ? json_integer(frame->line) : json_null();
     return index_of(lean->frames, lean->frame_index, prb_buf_ok(&key) ? key.data : "",
-                    json_pack("{s:o,s:o,s:o,s:o,s:s}", "name",
+                    json_pack("{s:o,s:o,s:o,s:o,s:s,s:b}", "name",
                               prb_json_text(frame->qualname ? frame->qualname : frame->name),
                               "file", prb_json_text(file), "line", line, "module",
-                              prb_json_text(frame->module), "kind", kinds[frame->kind]));
+                              prb_json_text(frame->module), "kind", kinds[frame->kind], "library",
+                              is_library(frame->filename)));
 }
 
 static json_int_t add_stack(struct lean *lean, const struct prb_thread *thread)

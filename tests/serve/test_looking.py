@@ -103,6 +103,57 @@ work()
         assert server.ask(base(job) + "/tensor/{}".format(id(None))).status >= 400
 
 
+GRID = """
+import sys, numpy, torch
+def work():
+    torch.manual_seed(1)
+    large = torch.randn(300, 500); large[7, 9] = float("nan"); large[299, 499] = float("-inf")
+    turned = large.T; deep = torch.arange(24.0).reshape(2, 3, 4); flag = numpy.array([True, False, True]); point = torch.tensor(2.5)
+    odd = torch.ones(3, dtype=torch.complex64); none = torch.ones(0, 4); half = torch.full((2, 2), 0.5, dtype=torch.bfloat16)
+    expected = [large[(300 * i + 7) // 8:(300 * (i + 1) + 7) // 8].nan_to_num(0, 0, 0).double().sum().item().__round__(3) for i in range(8)]
+    print("ready", flush=True)
+    sys.stdin.read()
+work()
+"""
+
+
+def test_tensor_map(server, tmp_path):
+    """Means of cells are those that torch computes; NaN and infinity are in their cells."""
+    path = torch_python()
+    if not path:
+        pytest.skip("no Python with torch")
+    (tmp_path / "kept.py").write_text(GRID)
+    python = pythons.Python([], path, pythons.ask([path])[0], "torch")
+    with Target(python, "kept.py", folder=str(tmp_path)) as job:
+        job.settle(only=True)
+
+        def ask(name, words="", status=200):
+            answer = server.ask(base(job) + "/tensor/{}/map{}".format(address(job, name), words))
+            assert answer.status == status, answer.body
+            return answer.json
+
+        told = ask("large", "?count=8")
+        assert [told[key] for key in ("rows", "columns", "down", "across", "elements", "read")] == [300, 500, 8, 8, 150000, 150000]
+        (expected,) = [row["value"] for row in query(job.pid, "SELECT value FROM python.locals WHERE name = 'expected'")]
+        sizes = [[len([i for i in range(300) if i * 8 // 300 == r]) * len([j for j in range(500) if j * 8 // 500 == c]) for c in range(8)] for r in range(8)]
+        bad = {cell: count for cell, count in told["nan"] + told["inf"]}
+        for row, total in enumerate(json.loads(expected)):
+            cells = [(told["mean"][row * 8 + c], sizes[row][c] - bad.get(row * 8 + c, 0)) for c in range(8)]
+            assert abs(sum(mean * count for mean, count in cells) - total) < 0.05, row
+        assert told["nan"] == [[0, 1]] and told["inf"] == [[63, 1]]
+        turned = ask("turned", "?count=8")
+        assert (turned["rows"], turned["columns"]) == (500, 300) and turned["nan"] == [[0, 1]] and turned["inf"] == [[63, 1]]
+        assert all(abs(turned["mean"][c * 8 + r] - told["mean"][r * 8 + c]) < 1e-5 for r in range(8) for c in range(8))
+        deep = ask("deep", "?slice=1,...")
+        assert deep["mean"] == [float(i) for i in range(12, 24)] and (deep["rows"], deep["columns"]) == (3, 4)
+        assert "slice" in ask("deep", status=400)["error"]["message"]
+        assert ask("flag")["mean"] == [1, 0, 1] and ask("half")["mean"] == [0.5] * 4 and ask("point")["mean"] == [2.5]
+        assert ask("none")["mean"] == [] and ask("none")["elements"] == 0
+        assert ask("odd", status=422)["error"]["code"] == "unsupported"
+        ask("large", "?count=0", 400), ask("large", "?count=10000", 400), ask("large", "?slice=9000", 400)
+        assert server.ask(base(job) + "/tensor/{}/map".format(id(None))).status >= 400
+
+
 # ---- sources ----
 
 
