@@ -9,7 +9,7 @@ SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D
 	%D%/routes/profile_begin.c %D%/routes/profile_diff.c %D%/routes/profile_end.c %D%/routes/profile_one.c %D%/routes/profiles.c \
 	%D%/routes/query.c %D%/routes/server.c %D%/routes/setting.c %D%/routes/setting_put.c %D%/routes/skill_run.c %D%/routes/skills.c \
 	%D%/routes/snapshot.c %D%/routes/source.c %D%/routes/stacks.c %D%/routes/table.c %D%/routes/tables.c %D%/routes/target.c \
-	%D%/routes/targets_add.c %D%/routes/tasks.c %D%/routes/tensor.c %D%/routes/threads.c %D%/routes/tokens.c %D%/routes/tokens_end.c
+	%D%/routes/targets_add.c %D%/routes/tasks.c %D%/routes/tensor.c %D%/routes/tensor_map.c %D%/routes/threads.c %D%/routes/tokens.c %D%/routes/tokens_end.c
 probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
 	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h
 probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
@@ -33,8 +33,9 @@ CLEANFILES += %D%/routes.inc %D%/assets.inc
 	$(call write_list,ROUTE,$(SERVE_ROUTES))
 
 # The page: TypeScript in page/src, compiled into page/js, which is in git, so that make needs no node (page/README.md).
-PAGE_MODULES = main keys overview crash_list net watch looks live polled parts place format theme stacks moments source locals sql grid chart \
-	profile sampling flame flame_view canvas training memory tensors tensor crashes tasks console settings
+PAGE_MODULES = main keys overview crash_list diagnosis names net watch looks live polled parts place format theme stacks frames ranks rank_tree \
+	moments source locals sql grid chart profile sampling flame flame_view canvas training training_data time_window turn_on usage memory \
+	tensors tensor heat crashes tasks console settings
 PAGE_FILES = $(PAGE_MODULES:%=%D%/page/js/%.js) %D%/page/page.css %D%/page/icon.svg %D%/page/vendor/preact.js %D%/page/vendor/hooks.js \
 	%D%/page/vendor/uPlot.js %D%/page/vendor/uPlot.css
 EXTRA_DIST += %D%/page/embed.sh %D%/page/index.html %D%/page/tsconfig.json %D%/page/README.md %D%/page/vendor/VENDOR %D%/page/vendor/LICENSE.preact \

@@ -17,11 +17,12 @@ SIZES = {"light": {"width": 1366, "height": 768}, "dark": {"width": 390, "height
 
 @pytest.fixture
 def job(any_python):
-    """job(name, *words, python=): a job of this folder that says it is ready; ended with the test."""
+    """job(name, *words, python=): a job of this folder ("planted": that of tests/skills) that says it is ready; ended with the test."""
     started = []
 
     def begin(name, *words, python=None, **variables):
-        command = [python or any_python.executable, os.path.join(HERE, "jobs", name + ".py"), *words]
+        path = os.path.join(HERE, os.pardir, "skills", "job.py") if name == "planted" else os.path.join(HERE, "jobs", name + ".py")
+        command = [python or any_python.executable, path, *words]
         one = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", env=dict(os.environ, **variables))
         started.append(one)
         assert one.stdout.readline() == "ready\n"
@@ -34,11 +35,13 @@ def job(any_python):
 
 
 @pytest.fixture
-def serve():
+def serve(tmp_path):
+    """serve(*options): a server, of which this machine's crash dumps are no concern."""
     started = []
 
-    def begin(*options, **more):
-        started.append(Server(*options, **more))
+    def begin(*options, variables=None, **more):
+        variables = dict({"PROBING_CRASH_DIR": str(tmp_path / "crashes")}, **(variables or {}))
+        started.append(Server(*options, variables=variables, **more))
         return started[-1]
 
     yield begin
@@ -83,6 +86,18 @@ class Tab:
     def open(self, pid, screen):
         """A screen of a process, by its address."""
         self.page.goto("http://{}:{}/#/p/{}/{}".format(self.server.host, self.server.port, pid, screen))
+
+    def only(self, pids):
+        """Show only these processes: what else runs on the machine is nobody's business."""
+
+        def some(route):
+            answer = route.fetch()
+            told = answer.json()
+            told["processes"] = [row for row in told["processes"] if row["pid"] in pids]
+            route.fulfill(response=answer, json=told)
+
+        self.page.route("**/api/v1/processes", some)
+        self.page.reload()
 
     def text(self, selector="main"):
         return self.page.inner_text(selector)

@@ -9,6 +9,10 @@ AXE = os.path.join(TOOLS, "lint", "node_modules", "axe-core", "axe.min.js")
 SCREENS = ["overview", "stacks?locals=1&native=1", "stacks?threads=1", "profile", "training", "memory", "tensors?statistics=1", "crashes",
            "sql?sql=SELECT+func,+lineno+FROM+python.backtrace", "tasks", "console", "settings"]
 
+# What is asked for is there, and each chart is drawn.
+SETTLED = """() => !/looking …|asking the server|sampling …/.test(document.querySelector("main").innerText) &&
+    [...document.querySelectorAll(".chart")].every(one => one.querySelector("canvas"))"""
+
 
 def violations(page):
     """What axe calls wrong, as text: rule, element."""
@@ -28,7 +32,7 @@ def test_every_screen(job, serve, tab, scheme):
     for screen in SCREENS:
         one.open(hangs.pid if "stacks" in screen else healthy.pid, screen)
         one.page.wait_for_selector("main h1")
-        one.page.wait_for_timeout(2500)
+        one.page.wait_for_function(SETTLED)
         assert violations(one.page) == [], screen
         assert one.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, screen
 

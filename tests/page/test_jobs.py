@@ -1,7 +1,12 @@
 """One job that is slow, one that leaks, one that goes NaN, one with tasks: each is seen on the screen for it."""
 
+import re
+import signal
+import time
+
 import pytest
 
+from serving import DEADLINE
 from support.torch_python import torch_python
 
 
@@ -23,6 +28,12 @@ def test_flame_graph_grows(job, serve, tab):
     one.page.fill("main input[type=search]", "compute")
     one.page.click("button:text('Pause')")
     one.until("paused")
+    before = int(one.text("[role=status]").split()[0].replace(",", ""))
+    one.page.click("button:text('Begin anew')")
+    one.page.wait_for_function("before => { const now = parseInt(document.querySelector('[role=status]').innerText); return now > 0 && now < before; }", arg=before)
+    assert "paused" not in one.text("[role=status]")
+    one.page.fill("main input[type=search]", "")
+    one.page.wait_for_function("() => document.querySelector('[aria-label=Functions]').innerText.includes('train')")
 
 
 def test_leak(job, serve, tab):
@@ -41,7 +52,7 @@ def test_leak(job, serve, tab):
 
 
 @pytest.mark.parametrize("screen, text", [("tensors?statistics=1", "with NaN or Inf; the first is 0.weight"),
-                                          ("training", "This job logs nothing yet")])
+                                          ("training", "not recorded yet")])
 def test_nan(job, serve, tab, screen, text):
     if not torch_python():
         pytest.skip("needs a Python with torch")
@@ -59,7 +70,7 @@ def test_tasks(job, serve, tab):
     one.until("fetch")
     assert one.page.eval_on_selector_all(".tree > li > ul > li", "all => all.length") == 3
     one.page.goto(one.page.url.split("#")[0] + "#/overview")
-    one.page.wait_for_selector(".findings .info a:text('process {}: main thread waits for events')".format(tasks.pid), timeout=40000)
+    one.page.wait_for_selector(".well li:has-text('process {}'):has-text('waits for events, for')".format(tasks.pid), timeout=40000)
 
 
 def test_two_moments(job, serve, tab):
@@ -79,6 +90,36 @@ def test_two_moments(job, serve, tab):
         if "appeared" in one.text() and "vanished" in one.text():
             return
     raise AssertionError("nothing ever moved")
+
+
+def test_account_begun_anew(job, serve, tab):
+    """When a process has shown the server so many stacks that its account begins anew, who stands still stands since then as before."""
+    deep = job("deep")
+    begun = time.time()
+    server = serve()
+    one = tab(server, watched=(deep.pid,))
+    one.open(deep.pid, "stacks")
+    one.until("unchanged for 1")
+
+    def oldest():
+        told = server.ask("/api/v1/p/{}/history".format(deep.pid)).json
+        return told["moments"][0]["time"] if told["moments"] else 0
+
+    sent = time.time()
+    assert 0 < oldest() < sent
+    deep.send_signal(signal.SIGUSR1)
+    while oldest() < sent:
+        assert time.time() < sent + DEADLINE
+        time.sleep(0.2)
+    fresh = tab(server, watched=(deep.pid,))
+    fresh.open(deep.pid, "stacks?q=stand")
+    fresh.until("unchanged for")
+    told = re.search(r"unchanged for ([\d.]+) (s|min)", fresh.text("details.group"))
+    assert float(told[1]) * (60 if told[2] == "min" else 1) > sent - begun - 3, fresh.text("details.group")
+    one.page.wait_for_function("() => Number(document.querySelector('.slider input').max) > 3")  # the slider of the first tab goes on
+    one.page.focus(".slider input")
+    one.page.keyboard.press("Home")
+    one.page.wait_for_selector("button:text('Back to now')")
 
 
 def test_console(job, serve, tab):

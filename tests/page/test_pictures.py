@@ -24,25 +24,14 @@ def picture(one, name):
     assert 5000 < os.path.getsize(path) < MOST, name
 
 
-def others(one, pids):
-    """Only these processes: what else runs on the machine is nobody's business."""
-    keep = [str(pid) for pid in pids]
-
-    def only(route):
-        answer = route.fetch()
-        told = answer.json()
-        told["processes"] = [row for row in told["processes"] if str(row["pid"]) in keep]
-        route.fulfill(response=answer, json=told)
-
-    one.page.route("**/api/v1/processes", only)
-    one.page.reload()
-
-
 def test_pictures_of_a_hang(job, serve, tab):
-    hangs, healthy, tasks = job("hangs"), job("healthy"), job("tasks")
-    one = tab(serve(), watched=(hangs.pid, healthy.pid, tasks.pid))
-    others(one, (hangs.pid, healthy.pid, tasks.pid))
-    one.page.wait_for_selector(".findings .high", timeout=60000)
+    hangs, slow, healthy, tasks = job("hangs"), job("planted", "slow"), job("healthy"), job("tasks")
+    pids = [started.pid for started in (hangs, slow, healthy, tasks)]
+    one = tab(serve(), watched=pids)
+    one.only(pids)
+    one.page.wait_for_selector(".job:has-text('queue')", timeout=60000)
+    one.page.wait_for_selector(".job:has-text('getting data')", timeout=120000)
+    one.page.wait_for_selector(".well li:has-text('nothing found')", timeout=120000)
     picture(one, "overview")
     one.open(hangs.pid, "stacks?locals=1")
     one.page.wait_for_selector(".locals")
@@ -70,7 +59,7 @@ def test_pictures_of_a_hang(job, serve, tab):
 def test_pictures_of_a_leak(job, serve, tab):
     leaks = job("leaks")
     one = tab(serve(), "light", watched=(leaks.pid,))
-    others(one, (leaks.pid,))
+    one.only((leaks.pid,))
     one.open(leaks.pid, "memory")
     one.page.wait_for_selector("canvas")
     one.page.click("button:text('Compare from here on')")
@@ -85,14 +74,37 @@ def test_pictures_of_a_nan(job, serve, tab):
         pytest.skip("needs a Python with torch")
     nan = job("nan", "400", python=torch_python())
     one = tab(serve(), watched=(nan.pid,))
-    others(one, (nan.pid,))
+    one.only((nan.pid,))
     one.open(nan.pid, "tensors?statistics=1")
     one.until("with NaN or Inf")
+    one.page.click("button:text('Show where')")
+    one.page.wait_for_selector("canvas.heat")
+    one.page.click("button:text('Next NaN or infinity')")
     picture(one, "tensors")
-    one.open(nan.pid, "training")
-    one.page.check("text=sample where the time of a step goes")
-    one.until("Where the last second went")
+
+
+def test_pictures_of_training(job, serve, tab):
+    if not torch_python():
+        pytest.skip("needs a Python with torch")
+    trains = job("trains", python=torch_python())
+    one = tab(serve("--allow", "control"), watched=(trains.pid,))
+    one.only((trains.pid,))
+    one.open(trains.pid, "training")
+    one.page.click("button:text('Record training')")
+    one.page.select_option(".moments select", "60")
+    one.page.wait_for_selector("h2:text('loss') ~ .chart canvas", timeout=60000)
+    one.page.wait_for_timeout(20000)
     picture(one, "training")
+
+
+def test_pictures_of_ranks(job, serve, tab):
+    ranks = [job("ranks", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
+    pids = [started.pid for started in ranks]
+    one = tab(serve(), watched=pids)
+    one.only(pids)
+    one.open(pids[0], "stacks?ranks=1")
+    one.page.wait_for_selector("[aria-label='Where the ranks are'] li.high", timeout=60000)
+    picture(one, "ranks")
 
 
 def test_pictures_of_a_crash(job, serve, tab, tmp_path):
@@ -104,8 +116,10 @@ def test_pictures_of_a_crash(job, serve, tab, tmp_path):
     one = tab(serve(variables={"PROBING_CRASH_DIR": str(tmp_path)}))
     one.page.goto(one.page.url.split("#")[0] + "#/crashes")
     one.page.wait_for_selector("[aria-label='Crash dumps'] a")
-    picture(one, "crashes")
     one.page.click("[aria-label='Crash dumps'] a")
     one.until("SIGSEGV")
-    one.page.click("main a:text('Stacks and variables')")
+    one.until("deep_inside")
+    picture(one, "crashes")
+    one.page.click("main a:text('All stacks and variables')")
+    one.page.wait_for_selector("h1:text('Stacks')")
     one.until("deep_inside")

@@ -3,21 +3,6 @@
 import time
 
 
-def test_overview_names_what_hangs(job, serve, tab):
-    """Which process stands, where, since when: without a word of documentation."""
-    hangs, healthy = job("hangs"), job("healthy")
-    one = tab(serve(), watched=(hangs.pid, healthy.pid))
-    row = "main tr:has(a:text('{} ·'))"
-    one.page.wait_for_selector(row.format(hangs.pid) + ".standing", timeout=40000)
-    told = one.text(".findings")
-    assert "process {}: main thread unchanged for 1".format(hangs.pid) in told, told
-    assert "load_batch" in told and "process {}:".format(healthy.pid) not in told
-    assert "moving" in one.text(row.format(healthy.pid)) or "." in one.text(row.format(healthy.pid) + " td:nth-child(3)")
-    one.page.click(".findings a:text('process {}')".format(hangs.pid))
-    one.until("unchanged for")
-    assert one.text("h1") == "Stacks" and "load_batch" in one.text() and "worker" in one.text()
-
-
 def test_rail_and_token(serve, tab, job):
     watched = job("hangs")
     server = serve()
@@ -31,6 +16,13 @@ def test_rail_and_token(serve, tab, job):
     fresh.goto("http://{}:{}/".format(server.host, server.port))
     fresh.wait_for_selector("pre:text('probing serve --url')")
     fresh.close()
+
+
+def test_without_a_token(serve, tab, job):
+    """A server that asks for none (`--no-token`) shows its page."""
+    hangs = job("hangs")
+    one = tab(serve("--no-token"), watched=(hangs.pid,))
+    one.page.wait_for_selector("main a:text('{} ·')".format(hangs.pid))
 
 
 def test_sql(job, serve, tab):

@@ -23,33 +23,55 @@ function colours(element) {
     made.remove();
     return found;
 }
-function series(one, i, props, stroke, bars) {
+const STACKED = "b0";
+const BAND = "38";
+const faint = (colour, rest) => colour.replace(/^rgb\((.*)\)$/, (_, parts) => "#" + parts.split(",").map((one) => Number(one).toString(16).padStart(2, "0")).join("") + rest);
+function series(one, i, latest, stroke, bars) {
+    const { stacked, bars: hasBars } = latest.current;
+    const show = one.value ?? number;
     return {
         label: one.label,
         stroke,
-        width: one.dots ? 0 : 1.5,
-        ...(props.bars ? { fill: stroke, paths: bars } : {}),
+        width: one.dots ? 0 : stacked ? 1 : 1.5,
+        ...(hasBars ? { fill: stroke, paths: bars } : stacked ? { fill: faint(stroke, STACKED) } : {}),
         points: { show: one.dots ?? false },
-        value: (_plot, value) => (value === null || value === undefined ? "–" : (props.lines[i]?.value ?? number)(value)),
+        value: (_plot, value, _series, at) => {
+            const own = stacked && at !== null ? (latest.current.lines[i]?.values[at] ?? null) : value;
+            return own === null || own === undefined ? "–" : show(own);
+        },
     };
 }
-function make(Plot, element, props) {
+function columns(props) {
+    if (!props.stacked)
+        return [props.x, ...props.lines.map((one) => one.values)];
+    const sums = [];
+    props.lines.forEach((one, i) => sums.push(one.values.map((value, at) => (value ?? 0) + (sums[i - 1]?.[at] ?? 0))));
+    return [props.x, ...sums.reverse()];
+}
+function make(Plot, element, latest) {
+    const props = latest.current;
     const paint = colours(element);
     const first = props.lines[0]?.value;
-    const axis = { stroke: paint.ink, grid: { stroke: paint.grid } };
+    const axis = { stroke: paint.ink, grid: { stroke: paint.grid, width: 1 }, ticks: { stroke: paint.grid, width: 1 } };
     const bars = Plot.paths.bars({ size: [0.7, 60] });
     const names = props.names;
+    const lines = props.lines.map((one, i) => series(one, i, latest, paint.lines[i % 6], bars));
     return new Plot({
         width: Math.max(200, element.clientWidth),
         height: props.height ?? 200,
-        scales: { x: { time: props.time ?? false } },
+        scales: { x: { time: props.time ?? false, ...(props.span ? { range: (_plot, low, high) => latest.current.span ?? [low, high] } : {}) } },
         axes: [
             { ...axis, ...(names ? { values: (_plot, splits) => splits.map((at) => names[at] ?? "") } : {}) },
             { ...axis, size: 70, ...(first ? { values: (_plot, splits) => splits.map(first) } : {}) },
         ],
-        series: [{ ...(names ? { value: (_plot, value) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...props.lines.map((one, i) => series(one, i, props, paint.lines[i % 6], bars))],
-        cursor: { drag: { x: true, y: false } },
-    }, [props.x, ...props.lines.map((one) => one.values)], element);
+        series: [{ ...(names ? { value: (_plot, value) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...(props.stacked ? lines.reverse() : lines)],
+        ...(props.band ? { bands: [{ series: [1, 2], fill: faint(paint.lines[0], BAND) }] } : {}),
+        cursor: { drag: { x: true, y: false }, ...(props.together ? { sync: { key: props.together } } : {}) },
+    }, columns(props), element);
+}
+function tellLast(plot, props) {
+    if (plot && props.x.length && (plot.cursor.left ?? -1) < 0)
+        plot.setLegend({ idx: props.x.length - 1 });
 }
 export function Chart(props) {
     const place = useRef(null);
@@ -64,7 +86,8 @@ export function Chart(props) {
             if (gone)
                 return;
             plot.current?.destroy();
-            plot.current = make(module.default, element, latest.current);
+            plot.current = make(module.default, element, latest);
+            tellLast(plot.current, latest.current);
         };
         void load().then(build);
         const resized = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(200, element.clientWidth), height: latest.current.height ?? 200 }));
@@ -82,7 +105,10 @@ export function Chart(props) {
             plot.current = null;
         };
     }, [shape]);
-    useEffect(() => plot.current?.setData([props.x, ...props.lines.map((one) => one.values)]));
+    useEffect(() => {
+        plot.current?.setData(columns(props));
+        tellLast(plot.current, props);
+    });
     const last = props.lines.map((one) => `${one.label} ${(one.value ?? number)(one.values.findLast((value) => value !== null) ?? 0)}`).join(", ");
     return h("div", { class: "chart", role: "img", "aria-label": `${props.label}: ${last}`, ref: place });
 }

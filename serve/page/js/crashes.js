@@ -1,58 +1,96 @@
 import { h, Fragment } from "./preact.js";
-import { has, query, records } from "./net.js";
+import { askJson, at, has, query, records } from "./net.js";
 import { bytes, plain } from "./format.js";
 import { link } from "./place.js";
 import { usePolled } from "./polled.js";
 import { useCrashes } from "./crash_list.js";
+import { framesOf } from "./looks.js";
+import { FrameList } from "./frames.js";
+import { localsOf } from "./locals.js";
 import { Empty, Loading, Table, Trouble } from "./parts.js";
 const columns = [
-    { name: "When", cell: (one) => (one.time === null ? "" : h("span", { title: new Date(one.time * 1000).toISOString() }, new Date(one.time * 1000).toLocaleString())) },
+    { name: "When", cell: (one) => h("span", { title: new Date(one.time * 1000).toISOString() }, new Date(one.time * 1000).toLocaleString()) },
     { name: "What", cell: (one) => h("a", { href: link({ target: "file:" + one.file, screen: "crashes" }) }, plain(one.title || one.file, 120)) },
     { name: "Where", cell: (one) => h("span", { class: "fplace" }, plain(one.where, 120)) },
     { name: "Process", right: true, cell: (one) => one.pid ?? "" },
-    { name: "Ranks", cell: (one) => plain(one.ranks || (one.rank === null ? "" : String(one.rank)), 40) },
-    { name: "Equal ones", right: true, cell: (one) => (one.count > 1 ? one.count : "") },
+    { name: "Ranks", cell: (one) => one.ranks },
+    { name: "Alike", right: true, cell: (one) => (one.count > 1 ? one.count : "") },
     { name: "Size", right: true, cell: (one) => (one.bytes ? bytes(one.bytes) : "") },
 ];
+const text = (value) => (value === null || value === undefined ? "" : String(value));
+function value(name, told) {
+    const one = told[name];
+    if (name === "time")
+        return new Date(Number(one) * 1000).toLocaleString();
+    return name === "address" ? "0x" + Number(one).toString(16) : plain(text(one), 400);
+}
+function Chain({ rows }) {
+    if (!rows.length)
+        return null;
+    return (h(Fragment, null,
+        h("h2", null, "Exceptions"),
+        h("ul", { class: "plainlist" }, rows.map((one) => (h("li", null,
+            one["link"] ? h("span", { class: "quiet" },
+                plain(text(one["link"]), 40),
+                ": ") : null,
+            h("b", null, plain(text(one["type"]), 80)),
+            ": ",
+            plain(text(one["message"]), 400),
+            " ",
+            h("span", { class: "fplace" },
+                plain(text(one["func"]), 80),
+                " ",
+                plain(text(one["file"]), 120),
+                ":",
+                one["lineno"])))))));
+}
+function Fallen({ target, thread }) {
+    const stacks = usePolled(target + " stacks", 0, (signal) => askJson(at(target, "stacks"), { signal }));
+    const locals = usePolled(target + " locals", 0, (signal) => localsOf(target, false, signal));
+    const fallen = stacks.value?.threads.find((one) => one.id === thread) ?? stacks.value?.threads[0];
+    if (!stacks.value || !fallen)
+        return h(Trouble, { error: stacks.error });
+    return (h(Fragment, null,
+        h("h2", null,
+            "Stack of ",
+            plain(fallen.name ?? `thread ${fallen.id}`, 60),
+            ", which crashed"),
+        h(FrameList, { frames: framesOf(stacks.value, fallen), target: target, q: "", locals: locals.value?.get(fallen.id) ?? null })));
+}
 function One({ target }) {
     const crash = usePolled(target, 0, async (signal) => records(await query(target, "SELECT * FROM system.crash", signal))[0] ?? null);
-    const chain = usePolled(target, 0, async (signal) => records(await query(target, "SELECT type, message, func, file, lineno, link, thread_name FROM python.exception ORDER BY os_thread_id, depth", signal)));
+    const chain = usePolled(target, 0, async (signal) => records(await query(target, "SELECT type, message, func, file, lineno, link, thread_name FROM python.exception WHERE state <> 'handled' ORDER BY os_thread_id, depth", signal)));
     const told = crash.value;
     return (h(Fragment, null,
-        h("h1", null, told ? plain(String(told["title"] ?? "A dump"), 160) : "A dump"),
-        h("p", { class: "quiet" }, plain(target.replace(/^file:/, ""), 160)),
-        h(Trouble, { error: crash.error ?? chain.error }),
-        !told && !crash.error && h(Loading, null),
-        told && (h("dl", { class: "locals" }, Object.entries(told)
-            .filter(([name, value]) => value !== null && name !== "title")
-            .map(([name, value]) => (h("div", null,
-            h("dt", null, name),
-            h("dd", null, name === "time" ? new Date(Number(value) * 1000).toLocaleString() : name === "address" ? "0x" + Number(value).toString(16) : plain(String(value), 400))))))),
-        chain.value && chain.value.length > 0 && (h(Fragment, null,
-            h("h2", null, "Exceptions"),
-            h("ul", { class: "plainlist" }, chain.value.map((one) => (h("li", null,
-                one["link"] ? h("span", { class: "quiet" },
-                    plain(String(one["link"]), 40),
-                    ": ") : null,
-                h("b", null, plain(String(one["type"]), 80)),
-                ": ",
-                plain(String(one["message"] ?? ""), 400),
+        h("h1", { class: told ? "bad" : "" }, told ? plain(text(told["title"]), 200) : "A dump"),
+        told && (h("p", null,
+            value("time", told),
+            ", process ",
+            told["pid"],
+            told["rank"] !== null && `, rank ${told["rank"]} of ${told["world_size"]}`,
+            told["file"] && h("span", { class: "fplace" },
                 " ",
-                h("span", { class: "fplace" },
-                    plain(String(one["func"] ?? ""), 80),
-                    " ",
-                    plain(String(one["file"] ?? ""), 120),
-                    ":",
-                    one["lineno"]))))))),
+                plain(`${told["func"]} ${told["file"]}:${told["lineno"]}`, 200)))),
         h("p", null,
-            h("a", { href: link({ target, screen: "stacks", params: { locals: "1" } }) }, "Stacks and variables"),
+            h("a", { href: link({ target, screen: "stacks", params: { locals: "1" } }) }, "All stacks and variables"),
             " \u00B7 ",
             h("a", { href: link({ target, screen: "tensors" }) }, "Tensors"),
             " \u00B7",
             " ",
             h("a", { href: link({ target, screen: "sql" }) }, "SQL"),
             " \u00B7 ",
-            h("a", { href: link({ screen: "crashes" }) }, "all crashes"))));
+            h("a", { href: link({ screen: "crashes" }) }, "all crashes")),
+        h(Trouble, { error: crash.error ?? chain.error }),
+        !told && !crash.error && h(Loading, null),
+        h(Chain, { rows: chain.value ?? [] }),
+        told && h(Fallen, { target: target, thread: Number(told["os_thread_id"]) }),
+        told && (h("details", { class: "bare" },
+            h("summary", null, "Signal, thread, group"),
+            h("dl", { class: "locals" }, ["file_name", ...Object.keys(told)]
+                .filter((name) => name === "file_name" || (told[name] !== null && name !== "title"))
+                .map((name) => (h("div", null,
+                h("dt", null, name === "file_name" ? "dump" : name),
+                h("dd", null, name === "file_name" ? plain(target.replace(/^file:/, ""), 160) : value(name, told))))))))));
 }
 export function CrashesScreen({ place }) {
     const crashes = useCrashes();

@@ -9,6 +9,8 @@ export function bytes(count) {
     return `${count < 0 ? "−" : ""}${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 export function duration(seconds) {
+    if (seconds < 0.01 && seconds > 0)
+        return `${Number((seconds * 1000).toPrecision(2))} ms`;
     if (seconds < 1)
         return `${Math.round(seconds * 1000)} ms`;
     if (seconds < 10)

@@ -2,7 +2,7 @@ import { h } from "./preact.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { go } from "./place.js";
 import { plain } from "./format.js";
-import { processName } from "./overview.js";
+import { processName } from "./names.js";
 import { state } from "./watch.js";
 const show = { help: () => { }, palette: () => { }, close: () => false };
 const typing = (event) => event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [contenteditable]") !== null;

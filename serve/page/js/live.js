@@ -52,7 +52,10 @@ function close() {
     const one = socket;
     socket = null;
     ready = false;
-    one?.close();
+    if (one?.readyState === WebSocket.CONNECTING)
+        one.onopen = () => one.close();
+    else
+        one?.close();
 }
 addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 export function subscribe(words, value, failed) {

@@ -1,6 +1,7 @@
 export const framesOf = (stacks, thread) => (stacks.stacks[thread.stack] ?? []).map((at) => stacks.frames[at]).filter((one) => one !== undefined);
 export const mainThread = (stacks, pid) => stacks.threads.find((one) => one.id === pid) ?? stacks.threads[0];
 export const frameName = (frame) => frame.name ?? (frame.kind === "broken" ? "(the stack breaks off here)" : "?");
+export const ownFrame = (frames) => frames.find((frame) => frame.kind === "python" && frame.library === false) ?? frames[0];
 export function framePlace(frame) {
     if (frame.kind === "native")
         return frame.module ?? frame.file ?? "";

@@ -3,32 +3,25 @@ import { useState } from "./hooks.js";
 import { query, records } from "./net.js";
 import { bytes, count, duration, number, plain } from "./format.js";
 import { usePolled, useWatch } from "./polled.js";
-import { memory, watched } from "./watch.js";
+import { watched } from "./watch.js";
+import { useUsage } from "./usage.js";
 import { Chart } from "./chart.js";
 import { Loading, Table, Trouble } from "./parts.js";
 function Curves({ target }) {
     useWatch();
-    const id = watched(target)?.process.id ?? target;
-    const before = usePolled(target + " memory", 0, async (signal) => records(await query(target, "SELECT timestamp, memory_mb FROM memory_usage WHERE timestamp IS NOT NULL AND memory_mb IS NOT NULL ORDER BY timestamp", signal)));
-    const kept = memory.get(id);
-    const first = kept?.times[0] ?? Infinity;
-    const old = (before.value ?? []).filter((one) => Number(one["timestamp"]) < first);
-    const x = [...old.map((one) => Number(one["timestamp"])), ...(kept?.times ?? [])];
-    const rss = [...old.map((one) => Number(one["memory_mb"]) * 1048576), ...(kept?.rss ?? [])];
-    const times = kept?.times ?? [];
-    const cpu = times.map((time, i) => (i ? Math.max(0, ((kept.cpu[i] ?? 0) - (kept.cpu[i - 1] ?? 0)) / Math.max(0.1, time - (times[i - 1] ?? 0))) : null));
+    const { times, rss, cpu, threads } = useUsage(target);
     if (times.length < 2)
         return h(Loading, null);
     return (h("div", { class: "cells" },
         h("section", null,
             h("h2", null, "Resident memory"),
-            h(Chart, { label: "Resident memory", time: true, x: x, lines: [{ label: "memory", values: rss, value: bytes }] })),
+            h(Chart, { label: "Resident memory", time: true, together: "memory", x: times, lines: [{ label: "memory", values: rss, value: bytes }] })),
         h("section", null,
             h("h2", null, "CPU"),
-            h(Chart, { label: "CPUs in use", time: true, x: times, lines: [{ label: "CPUs", values: cpu }] })),
+            h(Chart, { label: "CPUs in use", time: true, together: "memory", x: times, lines: [{ label: "CPUs", values: cpu }] })),
         h("section", null,
             h("h2", null, "Threads"),
-            h(Chart, { label: "Threads", time: true, x: times, lines: [{ label: "threads", values: kept.threads, value: String }], height: 140 }))));
+            h(Chart, { label: "Threads", time: true, together: "memory", x: times, lines: [{ label: "threads", values: threads, value: String }], height: 140 }))));
 }
 function change(rows, first) {
     const all = rows.map((one) => {

@@ -84,8 +84,10 @@ export async function ask(path, asked = {}) {
         throw error;
     }
     setLost(false);
-    net.looks++;
-    net.millis += performance.now() - begin;
+    if (!asked.watches) {
+        net.looks++;
+        net.millis += performance.now() - begin;
+    }
     net.bytes += Number(answer.headers.get("content-length") ?? 0);
     if (!answer.ok)
         throw await refusal(answer);

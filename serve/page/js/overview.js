@@ -1,80 +1,184 @@
 import { h, Fragment } from "./preact.js";
-import { bytes, count, duration, percent, plain } from "./format.js";
+import { bytes, clock, count, duration, percent, plain } from "./format.js";
 import { link } from "./place.js";
-import { frameName, framePlace, sameStack } from "./looks.js";
+import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
+import { processName, title } from "./names.js";
 import { isStuck, reason, stands, state, STUCK } from "./watch.js";
+import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses } from "./diagnosis.js";
 import { FrameLine, Table, Trouble } from "./parts.js";
-import { useCrashes, crashFindings } from "./crash_list.js";
-function shortCommand(command) {
-    const words = command.split(" ");
-    const base = (word) => word.slice(word.lastIndexOf("/") + 1);
-    if (words.length > 1 && /^python[\d.]*$/.test(base(words[0])))
-        words.shift();
-    const program = words.findIndex((one) => !one.startsWith("-"));
-    return words.map((one, i) => (i === program ? base(one) || one : one)).join(" ");
-}
-export function processName(process) {
-    const rank = process.rank === null ? "" : `rank ${process.rank} · `;
-    return `${process.pid} · ${rank}${process.command ? shortCommand(process.command) : (process.name ?? "?")}`;
-}
-const who = (process) => (process.rank === null ? `process ${process.pid}` : `rank ${process.rank} (process ${process.pid})`);
+import { lately, useCrashes } from "./crash_list.js";
+const SHOWN = 12;
 const chain = (one) => one.main
     .slice(0, 4)
     .map((frame) => plain(frameName(frame), 40))
     .join(" ← ");
+function evidence(one, finding) {
+    const target = one.process.id;
+    const screens = {
+        slow: { screen: "profile", params: { mode: "wall" } },
+        leak: { screen: "memory" },
+        nan: { screen: "tensors", params: { statistics: "1" } },
+        overhead: { screen: "settings" },
+        comm: { screen: "stacks", params: { ranks: "1" } },
+        crash: { screen: "stacks", params: { locals: "1" } },
+    };
+    return link({ target, ...(screens[finding.skill] ?? { screen: "stacks" }) });
+}
 function standing(one) {
-    const frame = one.main[0];
     const busy = (one.share ?? 0) > 0.5;
-    const why = reason(one);
+    const frame = ownFrame(one.main);
     return {
-        severity: why ? "info" : busy ? "medium" : "high",
-        finding: `${who(one.process)}: main thread ${why || "unchanged"} for ${duration(one.since)} in ${plain(frameName(frame), 60)}${busy ? ", using the CPU" : ""}`,
+        severity: busy ? "medium" : "high",
+        finding: `the main thread has not moved for ${duration(one.since)}: it is in ${plain(frameName(frame), 60)}${busy ? ", and uses the CPU" : ""}`,
         where: plain(framePlace(frame), 120),
         next: chain(one),
         link: link({ target: one.process.id, screen: "stacks" }),
+        since: `since ${clock(Date.now() / 1000 - one.since)}`,
     };
 }
 function growing(one) {
     return {
         severity: "medium",
-        finding: `${who(one.process)}: memory +${bytes(one.grew)} in ${duration(one.watched)}`,
+        finding: `memory grew by ${bytes(one.grew)} in ${duration(one.watched)}`,
         where: `now ${bytes(one.process.rss)}`,
+        next: "",
         link: link({ target: one.process.id, screen: "memory" }),
+        since: "",
     };
 }
-const leaks = (one) => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
-const order = ["high", "medium", "low", "info"];
-function findings(crashes) {
-    const all = state.processes.flatMap((one) => [
-        ...one.skills.map((finding) => ({
-            ...finding,
-            finding: `${who(one.process)}: ${plain(finding.finding)}`,
-            link: link({ target: one.process.id, screen: "stacks" }),
-        })),
-        ...(stands(one) ? [standing(one)] : []),
-        ...(leaks(one) ? [growing(one)] : []),
-    ]);
-    return [...all, ...crashes].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+const grows = (one) => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
+function said(one, finding) {
+    return {
+        severity: finding.severity,
+        finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
+        where: plain(finding.where ?? "", 200),
+        next: plain(finding.next ?? "", 200),
+        link: evidence(one, finding),
+        since: `since ${clock(isHang(finding) ? Date.now() / 1000 - one.since : seenSince(one, finding))}`,
+    };
+}
+function sayings(one) {
+    const { findings } = diagnosisOf(one);
+    const bad = findings.filter((finding) => finding.severity !== "info");
+    const told = bad.map((finding) => said(one, finding));
+    const known = findings.some((finding) => finding.skill === "hang") || one.since < 2 * STUCK;
+    if (isStuck(one) && !known)
+        told.push(standing(one));
+    if (grows(one) && !bad.some((finding) => finding.skill === "leak"))
+        told.push(growing(one));
+    return { bad: told.sort((a, b) => severity(a) - severity(b)), good: findings.filter((finding) => finding.severity === "info") };
+}
+function ofProcess(one) {
+    const { name, more } = title(one.process);
+    return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: one.since, crash: false };
+}
+function ofCrash(one) {
+    const opened = link({ target: "file:" + one.file, screen: "crashes" });
+    const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
+    const said = { severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
+    return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], since: 0, crash: true };
+}
+const worst = (job) => severity(job.said[0]);
+function withoutEchoes(jobs) {
+    const seen = new Set();
+    const fresh = (one) => {
+        if (!/^(rank \d|all \d+ ranks)/.test(one.finding))
+            return true;
+        const key = one.finding.replace(/\d+ %/g, "#");
+        return !seen.has(key) && Boolean(seen.add(key));
+    };
+    return jobs.map((job) => ({ ...job, said: job.said.filter(fresh) })).filter((job) => job.said.length);
 }
 function Findings({ all }) {
-    return (h("ul", { class: "findings" }, all.slice(0, 12).map((one) => (h("li", { class: one.severity },
+    return (h("ul", { class: "findings" }, all.slice(0, SHOWN).map((one) => (h("li", { class: one.severity },
         h("span", { class: "severity" }, one.severity),
-        h("a", { href: one.link ?? "#/overview" }, one.finding),
-        one.where && h("span", { class: "fplace" }, plain(one.where)),
-        one.next && h("span", { class: "quiet" }, plain(one.next)))))));
+        h("div", null,
+            h("a", { href: one.link }, one.finding),
+            " ",
+            h("span", { class: "since" }, one.since),
+            one.where && h("div", { class: "fplace" }, one.where),
+            one.next && h("div", { class: "quiet next" }, one.next)))))));
 }
-function verdict(all) {
-    const stuck = state.processes.filter(isStuck);
+function Jobs({ jobs }) {
+    return (h(Fragment, null,
+        jobs.slice(0, SHOWN).map((job) => (h("section", { key: job.key, class: "job " + job.said[0].severity, "aria-label": job.name },
+            h("h2", null,
+                h("a", { href: job.link }, job.name),
+                " ",
+                h("span", { class: "quiet" }, job.more)),
+            h(Findings, { all: job.said })))),
+        jobs.length > SHOWN && h("p", { class: "quiet" },
+            "and ",
+            count(jobs.length - SHOWN, "more", "more"),
+            " below")));
+}
+function how(one) {
+    const mine = ownFrame(one.main);
+    const where = mine ? plain(frameName(mine), 40) : "";
+    if (one.trouble)
+        return plain(one.trouble, 120);
+    if (!one.main.length)
+        return "the first look is under way";
+    const why = reason(one);
+    if (stands(one))
+        return why ? `${why}, for ${duration(one.since)}` : `in ${where} for ${duration(one.since)}`;
+    return `moves, now in ${where}`;
+}
+function Well({ one }) {
+    const { at, whole, asking } = diagnosisOf(one);
+    const { good } = sayings(one);
+    const { name, more } = title(one.process);
+    const ago = Date.now() / 1000 - at;
+    const checked = whole && at ? `nothing found ${duration(ago)} ago` : asking || at ? "the skills look …" : "";
+    return (h("li", null,
+        h("details", { class: "bare" },
+            h("summary", null,
+                h("span", { class: whole && !one.trouble ? "tick" : "tick quiet", "aria-hidden": "true" }, one.trouble ? "–" : whole ? "✓" : "…"),
+                " ",
+                h("b", null, plain(name, 60)),
+                " ",
+                h("span", { class: "quiet" }, plain(more, 80)),
+                " ",
+                how(one),
+                " ",
+                h("span", { class: "quiet" }, checked)),
+            h("ul", { class: "plainlist" },
+                good.map((finding) => (h("li", null,
+                    h("a", { href: evidence(one, finding) }, plain(finding.finding)),
+                    " ",
+                    h("span", { class: "fplace" }, plain(finding.where ?? "", 160))))),
+                !good.length && h("li", { class: "quiet" }, "Nothing was said of it yet.")))));
+}
+function Others({ all }) {
+    const workers = all.filter((one) => reason(one) === "waits for work" && stands(one));
+    const shown = all.filter((one) => !workers.includes(one));
+    if (!all.length)
+        return null;
+    return (h("ul", { class: "well", "aria-label": "Processes without a finding" },
+        shown.slice(0, SHOWN).map((one) => (h(Well, { key: one.process.id, one: one }))),
+        shown.length > SHOWN && h("li", { class: "quiet" },
+            "and ",
+            shown.length - SHOWN,
+            " more, below"),
+        workers.length > 0 && h("li", { class: "quiet" },
+            count(workers.length, "worker waits", "workers wait"),
+            " for work")));
+}
+function verdict(jobs) {
     const total = count(state.processes.length, "process", "processes");
+    const bad = jobs.filter((job) => worst(job) === 0);
+    const crashed = bad.filter((job) => job.crash).length;
+    const troubled = bad.length - crashed;
+    if (bad.length === 1 && bad[0])
+        return `${bad[0].name}: ${bad[0].said[0].finding}`;
+    if (bad.length)
+        return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
     if (!state.processes.length)
         return "No Python process is running";
-    if (stuck.length)
-        return `${stuck.length} of ${total} ${stuck.length === 1 ? "stands" : "stand"} still`;
-    const serious = all.filter((one) => one.severity !== "info").length;
-    if (serious)
-        return `${total}: ${count(serious, "finding")}`;
-    const seen = state.processes.filter((one) => one.main.length).length;
-    return seen ? `${total}: nothing stands still` : `${total}: looking`;
+    if (jobs.length)
+        return `${total}, ${jobs.length} with something to look at`;
+    const asked = state.processes.filter((one) => !one.trouble);
+    return asked.every((one) => diagnosisOf(one).whole || reason(one)) ? `Nothing is wrong with ${total}` : `${total}: nothing wrong so far`;
 }
 function colours(ranks) {
     const known = new Map();
@@ -87,16 +191,20 @@ function colours(ranks) {
     }));
 }
 function Ranks() {
-    const ranks = state.processes.filter((one) => one.process.rank !== null).sort((a, b) => a.process.rank - b.process.rank);
+    const ranks = state.processes.filter((one) => one.process.job !== null).sort((a, b) => a.process.job - b.process.job || a.process.rank - b.process.rank);
+    const ahead = Math.max(...ranks.map((one) => one.process.step ?? -1));
     if (ranks.length < 2)
         return null;
     const colour = colours(ranks);
+    const behind = (one) => one.process.step !== null && one.process.step < ahead - 1;
     return (h(Fragment, null,
-        h("h2", null, "Ranks"),
-        h("ul", { class: "ranks" }, ranks.map((one) => (h("li", { class: `group${colour.get(one)}` + (isStuck(one) ? " standing" : "") },
+        h("h2", null,
+            "Ranks ",
+            h("a", { href: link({ target: ranks[0].process.id, screen: "stacks", params: { ranks: "1" } }) }, "their stacks in one tree")),
+        h("ul", { class: "ranks" }, ranks.map((one) => (h("li", { class: `group${colour.get(one)}` + (isStuck(one) || behind(one) ? " standing" : "") },
             h("a", { href: link({ target: one.process.id, screen: "stacks" }), title: chain(one) },
                 h("b", null, one.process.rank),
-                h("span", null, one.process.step ?? (one.main[0] ? plain(frameName(one.main[0]), 14) : "")),
+                h("span", null, one.process.step === null ? (one.main[0] ? plain(frameName(one.main[0]), 14) : "") : `step ${one.process.step}`),
                 h("meter", { "aria-label": `CPU of rank ${one.process.rank}`, min: 0, max: 1, value: Math.min(1, one.share ?? 0) }))))))));
 }
 function tree() {
@@ -130,23 +238,31 @@ const columns = [
     { name: "CPU", right: true, cell: ({ one }) => (one.share === null ? "" : percent(one.share)) },
     { name: "Memory", right: true, cell: ({ one }) => bytes(one.process.rss) },
     { name: "Threads", right: true, cell: ({ one }) => one.process.threads },
+    { name: "Step", right: true, cell: ({ one }) => one.process.step ?? "" },
     { name: "Python", cell: ({ one }) => one.process.python ?? "" },
     { name: "Probe", cell: ({ one }) => (one.process.has_probe ? "loaded" : "") },
 ];
 export function Overview() {
+    useDiagnoses();
     const crashes = useCrashes();
-    const all = findings(crashFindings(crashes.value ?? []));
+    const processes = state.processes.map(ofProcess);
+    const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || b.since - a.since);
+    const troubled = new Set(jobs.map((job) => job.key));
     return (h(Fragment, null,
-        h("h1", { class: state.processes.some(isStuck) ? "bad" : "" }, verdict(all)),
+        h("h1", { class: jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good" }, verdict(jobs)),
         h(Trouble, { error: state.refused }),
-        h(Findings, { all: all }),
+        h(Jobs, { jobs: jobs }),
+        h(Others, { all: state.processes.filter((one) => !troubled.has(one.process.id)) }),
         h(Ranks, null),
-        h("h2", null, "Processes"),
+        h("h2", null,
+            "Processes",
+            " ",
+            h("button", { type: "button", onClick: diagnoseAgain }, "Look again")),
         h(Table, { label: "Processes", columns: columns, rows: tree(), row: ({ one }) => (isStuck(one) ? "standing" : "") }),
         h("p", { class: "quiet" },
             "Red: the main thread's stack has not changed for ",
             STUCK,
-            " s. The page looks once a second; nothing in a process is stopped or changed."),
+            " s. The page looks once a second, the skills every two minutes and when something changes; nothing in a process is stopped or changed."),
         state.ended.length > 0 && (h(Fragment, null,
             h("h2", null, "Ended while you looked"),
             h("ul", { class: "plainlist" }, state.ended.map(({ process, at }) => (h("li", null,

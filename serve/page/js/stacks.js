@@ -7,31 +7,12 @@ import { frameName, framePlace, framesOf, groups, sameStack, since, threadState 
 import { note, STUCK, watched } from "./watch.js";
 import { usePolled, useWatch } from "./polled.js";
 import { hasLive, useLive } from "./live.js";
-import { Empty, Filter, FrameLine, Loading, Switch, Trouble } from "./parts.js";
-import { SourceLines } from "./source.js";
+import { Empty, Filter, Loading, Switch, Trouble } from "./parts.js";
+import { fits, FrameList } from "./frames.js";
+import { RankStacks, ranksOf } from "./ranks.js";
 import { compare, Difference, Moments } from "./moments.js";
-import { Locals, useLocals } from "./locals.js";
+import { useLocals } from "./locals.js";
 const KEPT = 600;
-function fold(frames) {
-    const out = [];
-    frames.forEach((frame, depth) => {
-        const last = out.at(-1);
-        if (last && last.frame.name === frame.name && last.frame.file === frame.file && last.frame.line === frame.line)
-            last.times++;
-        else
-            out.push({ frame, times: 1, depth });
-    });
-    return out;
-}
-const fits = (frame, words) => `${frameName(frame)} ${framePlace(frame)}`.toLowerCase().includes(words);
-function FrameList({ frames, target, q, locals }) {
-    const [open, setOpen] = useState(-1);
-    return (h("ol", { class: "frames" }, fold(frames).map(({ frame, times, depth }) => (h("li", { class: q && fits(frame, q) ? "found" : undefined },
-        h("button", { type: "button", class: "bare", "aria-expanded": open === depth, onClick: () => setOpen(open === depth ? -1 : depth) },
-            h(FrameLine, { frame: frame, times: times })),
-        open === depth && h(SourceLines, { target: target, frame: frame }),
-        locals && h(Locals, { values: locals[depth] ?? [] }))))));
-}
 function ThreadWords({ target, stacks, thread }) {
     const seconds = since.of(target, stacks, thread);
     return (h(Fragment, null,
@@ -114,7 +95,7 @@ function useLooks(target, native) {
     });
     return { looks: looks.current.all, error: failed ?? polled.error, millis: polled.millis };
 }
-export function StacksScreen({ target, place }) {
+function ProcessStacks({ target, place }) {
     useWatch();
     const native = place.params["native"] === "1";
     const merged = place.params["threads"] !== "1";
@@ -129,7 +110,6 @@ export function StacksScreen({ target, place }) {
     const difference = useMemo(() => (marks.a && marks.b ? compare(marks.a.stacks, marks.b.stacks) : null), [marks]);
     const shown = look && { target, id: one?.process.id ?? target, pid: one?.process.pid ?? look.stacks.threads[0]?.id ?? 0, stacks: look.stacks, q, locals: then ? null : locals.value };
     return (h(Fragment, null,
-        h("h1", null, "Stacks"),
         h("div", { class: "tools" },
             h(Filter, { label: "Thread or frame", value: place.params["q"] ?? "", set: (q) => set({ q }) }),
             h(Switch, { label: "each thread", on: !merged, set: (on) => set({ threads: on ? "1" : "" }), hint: "instead of groups of equal stacks" }),
@@ -142,4 +122,14 @@ export function StacksScreen({ target, place }) {
         difference && h(Difference, { changes: difference }),
         !shown && !error && h(Loading, null),
         shown && !difference && h(List, { shown: shown, merged: merged })));
+}
+export function StacksScreen({ target, place }) {
+    useWatch();
+    const ranks = ranksOf(target);
+    const all = place.params["ranks"] === "1" && ranks.length > 0;
+    return (h(Fragment, null,
+        h("h1", null, "Stacks"),
+        ranks.length > 1 && (h("div", { class: "tools" },
+            h(Switch, { label: `all ${ranks.length} ranks in one tree`, on: all, set: (on) => set({ ranks: on ? "1" : "" }), hint: "main threads whose stacks begin alike share their branches" }))),
+        all ? h(RankStacks, { ranks: ranks, place: place }) : h(ProcessStacks, { target: target, place: place })));
 }

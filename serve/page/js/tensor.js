@@ -1,24 +1,10 @@
 import { h } from "./preact.js";
-import { useEffect, useState } from "./hooks.js";
-import { ask, askJson, at, has } from "./net.js";
+import { askJson, at, has } from "./net.js";
 import { number, plain } from "./format.js";
 import { usePolled } from "./polled.js";
 import { Chart } from "./chart.js";
+import { HeatMap } from "./heat.js";
 import { Trouble } from "./parts.js";
-function Picture({ target, address }) {
-    const [source, setSource] = useState("");
-    const [error, setError] = useState(null);
-    useEffect(() => {
-        ask(at(target, `tensor/${address}/image`), { accept: "*/*" }).then(async (answer) => {
-            const reader = new FileReader();
-            reader.onload = () => setSource(String(reader.result));
-            reader.readAsDataURL(await answer.blob());
-        }, (failed) => setError(failed));
-    }, [target, address]);
-    if (error)
-        return h(Trouble, { error: error });
-    return source ? h("img", { src: source, alt: "the values of a slice, as colours", width: 384 }) : null;
-}
 function Histogram({ told }) {
     const counts = told.histogram ?? [];
     const least = told.low ?? 0;
@@ -36,16 +22,20 @@ function simple(told) {
     });
 }
 export function OneTensor({ target, address, name, close }) {
-    const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson(at(target, `tensor/${address}`, { statistics: "1", bins: "40" }), { signal }));
+    const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson(at(target, `tensor/${address}`, { statistics: "1", bins: "40", count: "24" }), { signal }));
     const told = [...simple(asked.value ?? {}), ...simple(asked.value?.statistics ?? {})];
-    return (h("section", { class: "empty", "aria-label": "Tensor " + name },
+    return (h("section", { class: "tensor", "aria-label": "Tensor " + name },
         h("h2", null, plain(name, 80)),
         h(Trouble, { error: asked.error }),
+        asked.value?.unreadable && h("p", { class: "banner" },
+            "Its values cannot be read: ",
+            plain(asked.value.unreadable, 200),
+            "."),
+        asked.value?.shape && !asked.value.unreadable && has("/p/{}/tensor/{}/map") && h(HeatMap, { key: address, target: target, address: address, shape: asked.value.shape }),
         h("dl", { class: "locals" }, told.map(([key, value]) => (h("div", null,
             h("dt", null, plain(key, 40)),
             h("dd", null, value))))),
         asked.value?.statistics?.histogram?.length ? h(Histogram, { told: asked.value.statistics }) : null,
-        has("/p/{}/tensor/{}/image") && h(Picture, { target: target, address: address }),
         h("p", null,
             h("button", { type: "button", onClick: close }, "Close"))));
 }

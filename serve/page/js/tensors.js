@@ -33,6 +33,25 @@ function columns(statistics, open) {
     ];
     return statistics ? [...first, ...more] : first;
 }
+const VARIABLES = `SELECT thread_name, func, name, type, value, address FROM python.locals
+WHERE (type LIKE '%ndarray' OR type LIKE '%Tensor' OR type LIKE '%.Parameter') AND address IS NOT NULL ORDER BY os_thread_id, depth, name LIMIT 60`;
+function Variables({ target, q, open }) {
+    const asked = usePolled(target + " variables", 0, async (signal) => records(await query(target, VARIABLES, signal)));
+    const rows = asked.value?.filter((one) => `${one["name"]} ${one["func"]}`.toLowerCase().includes(q.toLowerCase())) ?? [];
+    const columns = [
+        {
+            name: "Variable",
+            cell: (one) => (h("button", { type: "button", class: "bare fname", onClick: () => open({ address: Number(one["address"]), name: `${one["name"]} of ${one["func"]}` }) }, plain(String(one["name"]), 60))),
+        },
+        { name: "Function", cell: (one) => h("code", null, plain(String(one["func"]), 60)) },
+        { name: "Value", cell: (one) => h("span", { class: "fplace" }, plain(String(one["value"] ?? ""), 120)) },
+    ];
+    if (!rows.length)
+        return null;
+    return (h("section", null,
+        h("h2", null, "In variables"),
+        h(Table, { label: "Arrays and tensors in variables", columns: columns, rows: rows })));
+}
 function Models({ target }) {
     const models = usePolled(target + " models", 0, async (signal) => records(await query(target, "SELECT type, parameters_total AS parameters, bytes_total AS bytes, dtype, device FROM torch.modules WHERE depth = 0 ORDER BY parameters DESC LIMIT 12", signal)));
     return (h("ul", { class: "plainlist" }, models.value?.map((one) => (h("li", null,
@@ -55,6 +74,7 @@ export function TensorsScreen({ target, place }) {
     const asked = usePolled(target + from, statistics ? 5 : 0, async (signal) => records(await query(target, `SELECT * FROM ${from} LIMIT 4000`, signal)));
     const rows = asked.value?.filter((one) => String(one["name"]).toLowerCase().includes(q.toLowerCase())) ?? [];
     const bad = asked.value?.filter(broken) ?? [];
+    const openRow = (one) => setOpen({ address: Number(one["address"]), name: String(one["name"]) });
     return (h(Fragment, null,
         h("h1", null, "Tensors"),
         h("div", { class: "tools" },
@@ -71,14 +91,18 @@ export function TensorsScreen({ target, place }) {
                 count(bad.length, "parameter"),
                 " with NaN or Inf; the first is ",
                 plain(String(bad[0]["name"]), 80),
-                "."))),
+                "."),
+            " ",
+            h("button", { type: "button", onClick: () => openRow(bad[0]) }, "Show where"))),
         !asked.value && !asked.error && h(Loading, null),
         asked.value?.length === 0 && h(Empty, null, "No PyTorch module is held by the Python code of this process."),
         asked.value && asked.value.length > 0 && h(Models, { target: target }),
-        open && h(OneTensor, { target: target, address: Number(open["address"]), name: String(open["name"]), close: () => setOpen(null) }),
-        rows.length > 0 && h(Table, { label: "Parameters", columns: columns(statistics, setOpen), rows: rows.slice(0, 600), row: (one) => (broken(one) ? "standing" : "") }),
+        open && h(OneTensor, { key: open.address, target: target, address: open.address, name: open.name, close: () => setOpen(null) }),
+        rows.length > 0 && h(Table, { label: "Parameters", columns: columns(statistics, openRow), rows: rows.slice(0, 600), row: (one) => (broken(one) ? "standing" : "") }),
+        rows.length > 0 && rows.length <= 600 && h("p", { class: "quiet" }, "A name opens its values."),
         rows.length > 600 && h("p", { class: "quiet" },
             "The first 600 of ",
             number(rows.length),
-            ": filter for others, or ask in SQL.")));
+            ": filter for others, or ask in SQL."),
+        has("/p/{}/tensor/{}") && h(Variables, { target: target, q: q, open: setOpen })));
 }

@@ -1,111 +1,214 @@
 import { h, Fragment } from "./preact.js";
-import { useState } from "./hooks.js";
+import { useRef, useState } from "./hooks.js";
 import { query, records } from "./net.js";
-import { count, duration, percent, plain } from "./format.js";
-import { usePolled } from "./polled.js";
+import { bytes, clock, count, duration, number, percent, plain } from "./format.js";
+import { usePolled, useWatch } from "./polled.js";
+import { collectives, earliest, logs, numeric, PHASES, rates, slowest, steps, variables } from "./training_data.js";
+import { TimeSlider, useTimeWindow } from "./time_window.js";
+import { TurnOn } from "./turn_on.js";
+import { useUsage } from "./usage.js";
+import { watched } from "./watch.js";
+import { link } from "./place.js";
 import { Chart } from "./chart.js";
-import { Empty, Switch, Trouble } from "./parts.js";
-const numeric = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
-const LOGGED = ["loss", "lr", "grad_norm", "acc", "accuracy"];
-function firstBad(rows) {
-    const at = rows.findLastIndex((one) => typeof one["loss"] === "number");
-    return at >= 0 && at < rows.length - 1 ? rows[at + 1] : undefined;
+import { Empty, Switch, Table, Trouble } from "./parts.js";
+const at = (rows) => rows.map((row) => Number(row["at"]));
+function Timed({ label, rows, lines, span, ...more }) {
+    return h(Chart, { label: label, time: true, together: "training", x: at(rows), lines: lines, span: [span.from, span.until], height: 180, ...more });
 }
-function Logs({ rows }) {
-    const x = rows.map((one, i) => numeric(one["step"]) ?? i);
-    const shown = LOGGED.filter((name) => rows.some((one) => numeric(one[name]) !== null));
-    const broken = shown.includes("loss") ? firstBad(rows) : undefined;
-    return (h(Fragment, null,
-        broken && (h("p", { class: "trouble", role: "alert" },
-            h("b", null,
-                "The loss is no number from step ",
-                broken["step"] ?? broken["local_step"],
-                " on."),
-            " Tensors shows which parameter has NaN first.")),
-        h("div", { class: "cells" }, shown.map((name) => (h("section", null,
-            h("h2", null, name),
-            h(Chart, { label: name, x: x, lines: [{ label: name, values: rows.map((one) => numeric(one[name])) }] })))))));
-}
-const PHASES = ["data", "forward", "backward", "optimizer", "comm_wait", "other"];
+const column = (rows, name) => rows.map((row) => numeric(row[name]));
 function median(values) {
     const sorted = [...values].sort((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
-function Steps({ rows }) {
-    const bySteps = new Map();
-    for (const one of rows) {
-        const step = numeric(one["step"]);
-        const seconds = numeric(one["seconds"]);
-        if (step !== null && seconds !== null)
-            bySteps.set(step, [...(bySteps.get(step) ?? []), seconds]);
-    }
-    const x = [...bySteps.keys()].sort((a, b) => a - b);
-    const all = x.map((step) => bySteps.get(step));
-    const several = all.some((one) => one.length > 1);
-    const typical = median(all.flat());
-    const slow = x.map((step, i) => ({ step, seconds: Math.max(...all[i]) })).filter((one) => one.seconds > 3 * typical);
-    const line = (label, of) => ({ label, values: all.map(of), value: duration });
+function StepTime({ told, span }) {
+    const { rows } = told;
+    const typical = median(column(rows, "mean").filter((value) => value !== null));
+    const steps = rows.reduce((sum, row) => sum + (numeric(row["n"]) ?? 0), 0);
+    const lines = ["most", "least", "mean"].map((name, i) => ({ label: ["longest", "shortest", "mean"][i], values: column(rows, name), value: duration }));
     return (h("section", null,
         h("h2", null, "Time of a step"),
         h("p", { class: "quiet" },
-            count(x.length, "step"),
+            count(steps, "step"),
+            ", now at ",
+            number(numeric(rows.at(-1)?.["step"]) ?? 0),
             ", typically ",
-            duration(typical),
-            slow.length > 0 && `; slow: ${slow.slice(-5).map((one) => `step ${one.step} (${duration(one.seconds)})`).join(", ")}`),
-        h(Chart, { key: String(several), label: "Time of a step", x: x, lines: several ? [line("median", median), line("shortest rank", (one) => Math.min(...one)), line("longest rank", (one) => Math.max(...one))] : [line("seconds", median)] })));
+            duration(typical)),
+        h(Timed, { label: "Time of a step", rows: rows, span: span, band: true, lines: lines })));
 }
-function Phases({ shares, title }) {
+function Shares({ shares, title }) {
     const total = shares.reduce((sum, one) => sum + one.share, 0) || 1;
     return (h("section", null,
         h("h2", null, title),
         h("div", { class: "bar", role: "img", "aria-label": shares.map((one) => `${one.name} ${percent(one.share / total)}`).join(", ") }, shares.map((one, i) => (h("span", { class: `ground${(i % 6) + 1}`, style: { width: `${(one.share / total) * 100}%` } })))),
-        h("ul", { class: "plainlist" }, shares.map((one) => (h("li", null,
+        h("ul", { class: "plainlist legend" }, shares.map((one, i) => (h("li", null,
+            h("i", { class: `ground${(i % 6) + 1}` }),
+            " ",
             plain(one.name, 60),
             ": ",
             percent(one.share / total),
             " ",
             h("span", { class: "quiet" }, plain(one.more ?? "", 80))))))));
 }
+function Phases({ told, span }) {
+    const { rows } = told;
+    const names = PHASES.filter((name) => rows.some((row) => (numeric(row[name]) ?? 0) > 0));
+    return (h("section", null,
+        h("h2", null, "What a step goes into"),
+        h("p", { class: "quiet" }, "mean of each moment, one above the other"),
+        h(Timed, { label: "Phases of a step", rows: rows, span: span, stacked: true, lines: names.map((name) => ({ label: name, values: column(rows, name), value: duration })) })));
+}
+const slowColumns = [
+    { name: "Step", right: true, cell: (row) => number(Number(row["step"])) },
+    { name: "When", cell: (row) => clock(Number(row["at"])) },
+    { name: "Time", right: true, cell: (row) => duration(Number(row["seconds"])) },
+    ...PHASES.map((name) => ({ name, right: true, cell: (row) => (numeric(row[name]) ? duration(Number(row[name])) : "") })),
+];
+function Logged({ told, span }) {
+    const shown = told.names.slice(0, 12);
+    return (h(Fragment, null, shown.map((name) => (h("section", { key: name },
+        h("h2", null, plain(name, 40)),
+        h(Timed, { label: name, rows: told.rows, span: span, lines: [{ label: plain(name, 40), values: column(told.rows, name) }] }))))));
+}
+function Variables({ told, span }) {
+    return (h(Fragment, null, [...told].slice(0, 12).map(([name, rows]) => (h("section", { key: name },
+        h("h2", null, plain(name, 60)),
+        h(Timed, { label: name, rows: rows, span: span, lines: [{ label: plain(name, 40), values: column(rows, "value") }] }))))));
+}
+function Watch({ target, done }) {
+    const [names, setNames] = useState("loss@");
+    return (h("section", null,
+        h("h2", null, "Variables"),
+        h("label", { class: "switch" },
+            "Watch",
+            " ",
+            h("input", { type: "text", value: names, "aria-label": "Variables to watch", placeholder: "loss@train, self.lr@Trainer.step", onInput: (event) => setNames(event.currentTarget.value) })),
+        h("p", { class: "quiet" },
+            h("code", null, "loss@train"),
+            ": the variable ",
+            h("code", null, "loss"),
+            " of the function ",
+            h("code", null, "train"),
+            ", at the end of each step; ",
+            h("code", null, "loss@"),
+            ": of whoever calls backward."),
+        h(TurnOn, { target: target, setting: "probing.torch.profiling", value: names && `on,exprs=${names}`, label: "Watch these", done: done })));
+}
+function Rates({ told, logged, span }) {
+    const { steps, logged: named } = rates(told.rows, logged);
+    return (h(Fragment, null,
+        steps.length > 0 && (h("section", null,
+            h("h2", null, "Steps a second"),
+            h(Timed, { label: "Steps a second", rows: told.rows, span: span, lines: steps }))),
+        named.map((one) => (h("section", { key: one.label },
+            h("h2", null, plain(one.label, 60)),
+            h(Timed, { label: one.label, rows: logged.rows, span: span, lines: [{ label: plain(one.label, 40), values: one.values }] }))))));
+}
+const milliseconds = (value) => duration(value / 1000);
+const lateColumns = [
+    { name: "Rank that came last", cell: (row) => String(row["rank"]) },
+    { name: "Times", right: true, cell: (row) => number(Number(row["times"])) },
+    { name: "Others waited", right: true, cell: (row) => milliseconds(Number(row["mean"])) },
+    { name: "at most", right: true, cell: (row) => milliseconds(Number(row["most"])) },
+];
+function Collective({ told, span }) {
+    return (h(Fragment, null,
+        told.ops.slice(0, 6).map((op) => {
+            const rows = told.rows.filter((row) => row["op"] === op);
+            return (h("section", { key: op },
+                h("h2", null, plain(op, 40)),
+                h(Timed, { label: op, rows: rows, span: span, lines: [{ label: "longest", values: column(rows, "most"), value: milliseconds }, { label: "mean", values: column(rows, "mean"), value: milliseconds }] })));
+        }),
+        told.late.length > 0 && (h("section", null,
+            h("h2", null, "Who makes the others wait"),
+            h(Table, { label: "Ranks that came last", columns: lateColumns, rows: told.late })))));
+}
+function Memory({ target, span }) {
+    const usage = useUsage(target);
+    const here = usage.times.map((time, i) => ({ time, i })).filter(({ time }) => time > span.from && time <= span.until);
+    const rows = here.map(({ time }) => ({ at: time }));
+    const of = (values) => here.map(({ i }) => values[i] ?? null);
+    return (h(Fragment, null,
+        h("section", null,
+            h("h2", null, "Memory"),
+            h(Timed, { label: "Resident memory", rows: rows, span: span, lines: [{ label: "resident", values: of(usage.rss), value: bytes }] })),
+        h("section", null,
+            h("h2", null, "CPU"),
+            h(Timed, { label: "CPUs in use", rows: rows, span: span, lines: [{ label: "CPUs", values: of(usage.cpu) }] }))));
+}
 function Sampled({ target }) {
     const [on, setOn] = useState(false);
-    const sql = "SELECT phase, coalesce(module, activity, '') AS part, sum(share) AS share, sum(samples) AS samples FROM python.torch_phases GROUP BY 1, 2 ORDER BY share DESC LIMIT 14";
+    const sql = `SELECT phase, coalesce(module, activity, '') AS part, sum(share) AS share, max(items_per_second) AS items, max(steps_per_second) AS steps
+FROM python.torch_phases GROUP BY 1, 2 ORDER BY share DESC LIMIT 14`;
     const asked = usePolled(on ? target + " phases" : "", 3, async (signal) => records(await query(target, sql, signal)));
-    const rows = asked.value?.filter((one) => numeric(one["share"])) ?? [];
+    const rows = asked.value?.filter((row) => numeric(row["share"])) ?? [];
+    const items = numeric(rows[0]?.["items"]);
+    const steps = numeric(rows[0]?.["steps"]);
     return (h("section", null,
         h(Switch, { label: "sample where the time of a step goes", on: on, set: setOn, hint: "samples the stacks for a second, again and again; nothing is loaded into the process" }),
         h(Trouble, { error: asked.error }),
         on && asked.value && !rows.length && h(Empty, null, "No PyTorch training step was seen in that second."),
-        rows.length > 0 && (h(Phases, { title: "Where the last second went", shares: rows.map((one) => ({ name: String(one["phase"]), share: Number(one["share"]), more: `${one["part"] ?? ""}` })) }))));
-}
-function recorded(rows) {
-    const sums = PHASES.map((name) => ({ name, share: rows.reduce((sum, one) => sum + (numeric(one[name]) ?? 0), 0) }));
-    return sums.filter((one) => one.share > 0).map((one) => ({ ...one, more: duration(one.share / rows.length) + " a step" }));
+        (items || steps) && (h("p", null,
+            steps && `${number(Number(steps.toPrecision(3)))} steps a second`,
+            items && `${steps ? ", " : ""}${number(Number(items.toPrecision(3)))} samples a second from its DataLoader`)),
+        rows.length > 0 && h(Shares, { title: "Where the last second went", shares: rows.map((row) => ({ name: String(row["phase"]), share: Number(row["share"]), more: `${row["part"] ?? ""}` })) })));
 }
 const HOW = `import probing
 probing.step()            # each step, in your loop
-probing.log(loss=loss)`;
-function HowTo({ pid }) {
-    return (h(Empty, null,
-        h("p", null, "This job logs nothing yet. Three lines of Python fill this screen:"),
-        h("pre", null, HOW),
-        h("p", null, "Without a change of the program, for PyTorch: steps, their phases, and the loss of whoever calls backward."),
-        h("pre", null,
-            "probing ",
-            pid,
-            " config probing.torch.profiling=on,exprs=loss@")));
+probing.log(loss=loss)    # and what else you log`;
+function Nothing({ target, done }) {
+    return (h("section", { class: "empty" },
+        h("h2", null, "Steps, phases and loss are not recorded yet"),
+        h("p", null, "For PyTorch, without a change of the program: steps, what they go into, and the loss of whoever calls backward."),
+        h(TurnOn, { target: target, setting: "probing.torch.profiling", value: "on,exprs=loss@", label: "Record training", done: done }),
+        h("details", { class: "bare" },
+            h("summary", null, "For any program: three lines of Python"),
+            h("pre", null, HOW))));
+}
+async function load(target, span, signal) {
+    const told = await Promise.all([steps(target, span, signal), slowest(target, span, signal), logs(target, span, signal), variables(target, span, signal), collectives(target, span, signal), earliest(target, signal)]);
+    return { steps: told[0], slow: told[1], logs: told[2], variables: told[3], collectives: told[4], first: told[5] };
 }
 export function TrainingScreen({ target }) {
-    const logs = usePolled(target + " logs", 2, async (signal) => records(await query(target, "SELECT * FROM (SELECT * FROM python.training_logs ORDER BY timestamp DESC LIMIT 2000) ORDER BY timestamp", signal)));
-    const timing = usePolled(target + " timing", 2, async (signal) => records(await query(target, `SELECT local_step AS step, rank, step_duration_sec AS seconds, ${PHASES.join(", ")} FROM (SELECT * FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT 2000) ORDER BY timestamp`, signal)));
-    const counted = usePolled(target + " counted", 2, async (signal) => records(await query(target, "SELECT step, previous_duration AS seconds FROM (SELECT * FROM python.steps ORDER BY timestamp DESC LIMIT 2000) WHERE previous_duration IS NOT NULL ORDER BY timestamp", signal)));
-    const steps = timing.value?.length ? timing.value : (counted.value ?? []);
-    const empty = logs.value?.length === 0 && timing.value?.length === 0 && counted.value?.length === 0;
+    useWatch();
+    const window = useTimeWindow();
+    const file = target.startsWith("file:");
+    const key = `${target} training ${window.width} ${window.live ? "" : window.until}`;
+    const asked = usePolled(key, window.live ? 2 : 0, (signal) => {
+        const until = window.live ? Date.now() / 1000 : window.until;
+        return load(target, { from: until - window.width, until, live: window.live }, signal);
+    });
+    const last = useRef(null);
+    last.current = asked.value ?? last.current;
+    const told = last.current;
+    const first = told && told.first < Infinity ? told.first : Math.max(watched(target)?.process.started ?? 0, Date.now() / 1000 - 600);
+    const span = { ...window, from: Math.max(window.from, Math.min(first, window.until - 10)) };
+    const any = told && (told.steps.rows.length || told.logs.names.length || told.variables.size);
+    const ever = told !== null && told.first < Infinity;
     return (h(Fragment, null,
         h("h1", null, "Training"),
-        h(Trouble, { error: logs.error ?? timing.error }),
-        empty && h(HowTo, { pid: target.split(".")[0] }),
-        logs.value && logs.value.length > 0 && h(Logs, { rows: logs.value }),
-        steps.length > 1 && h(Steps, { rows: steps }),
-        timing.value && timing.value.length > 0 && h(Phases, { title: "Phases of a step, recorded", shares: recorded(timing.value) }),
-        !target.startsWith("file:") && h(Sampled, { target: target })));
+        h(Trouble, { error: asked.error }),
+        told && told.logs.badSince !== null && (h("p", { class: "trouble", role: "alert" },
+            h("b", null,
+                "The loss is no number from step ",
+                told.logs.badSince,
+                " on."),
+            " ",
+            h("a", { href: link({ target, screen: "tensors", params: { statistics: "1" } }) }, "Tensors shows which parameter has NaN first."))),
+        told && !ever && !file && h(Nothing, { target: target, done: asked.again }),
+        h(TimeSlider, { window: window, first: first }),
+        ever && !any && h("p", { class: "banner" }, "Nothing was recorded in these minutes."),
+        told && (h("div", { class: "cells" },
+            told.steps.rows.length > 0 && h(StepTime, { told: told.steps, span: span }),
+            told.steps.phases && h(Phases, { told: told.steps, span: span }),
+            h(Logged, { told: told.logs, span: span }),
+            h(Variables, { told: told.variables, span: span }),
+            h(Rates, { told: told.steps, logged: told.logs, span: span }),
+            h(Collective, { told: told.collectives, span: span }),
+            !file && h(Memory, { target: target, span: span }))),
+        told && told.slow.length > 0 && (h("section", null,
+            h("h2", null, "Longest steps"),
+            h(Table, { label: "Longest steps", columns: slowColumns, rows: told.slow }))),
+        !file && h(Sampled, { target: target }),
+        ever && !told?.variables.size && !file && h(Watch, { target: target, done: asked.again }),
+        ever && !told?.steps.phases && !file && h(TurnOn, { target: target, setting: "probing.torch.profiling", value: "on", label: "Record the phases of PyTorch's steps", done: asked.again })));
 }

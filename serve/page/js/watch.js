@@ -1,4 +1,4 @@
-import { ask, askJson, at, has, net, query, Refused } from "./net.js";
+import { askJson, at, net, query, Refused } from "./net.js";
 import { framesOf, mainThread, since } from "./looks.js";
 export const STUCK = 10;
 const KEPT = 3600;
@@ -11,27 +11,37 @@ export const state = {
     listeners: new Set(),
 };
 export const memory = new Map();
-const skillsAsked = new Map();
 export function tell() {
     for (const one of state.listeners)
         one();
 }
+let toBeTold = 0;
+function tellSoon() {
+    toBeTold ||= requestAnimationFrame(() => {
+        toBeTold = 0;
+        tell();
+    });
+}
 export function watched(id) {
     return state.processes.find((one) => one.process.id === id || String(one.process.pid) === id);
 }
+function waitsForWork(main) {
+    const loop = main.findIndex((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? "")));
+    return loop >= 0 && main.slice(0, loop).every((frame) => /(^|\/)(multiprocessing\/\w+|selectors|threading)\.py$/.test(frame.file ?? ""));
+}
 export function reason(one) {
+    if (waitsForWork(one.main))
+        return "waits for work";
     const inner = one.main.slice(0, 5).map((frame) => frame.file ?? "");
     if (inner.slice(0, 2).some((file) => file.endsWith("selectors.py")))
         return "waits for events";
     if (inner.some((file) => /(^|\/)(subprocess|multiprocessing\/popen_\w+)\.py$|distributed\/elastic\//.test(file)))
         return "waits for its children";
-    if (one.main.some((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? ""))))
-        return "waits for work";
     return "";
 }
 const works = (one) => one.mainShare === null || (one.mainShare > 0.01 && one.mainShare < 0.5);
 export const stands = (one) => one.main.length > 0 && one.since >= STUCK && !works(one);
-export const isStuck = (one) => stands(one) && !reason(one);
+export const isStuck = (one) => stands(one) && !reason(one) && one.moves < Date.now() / 1000 - one.since + STUCK / 2;
 export function likeliest() {
     const stuck = [...state.processes].sort((a, b) => Number(isStuck(b)) - Number(isStuck(a)) || b.since - a.since)[0];
     return stuck?.process.id ?? "";
@@ -70,7 +80,7 @@ function renew(list) {
             since: before?.since ?? 0,
             mainShare: before?.mainShare ?? null,
             trouble: before?.trouble ?? "",
-            skills: before?.skills ?? [],
+            moves: before?.moves ?? 0,
         };
     });
     for (const gone of old.values())
@@ -91,7 +101,8 @@ export function note(target, stacks) {
 async function look(one) {
     try {
         note(one.process.id, await askJson(at(one.process.id, "stacks")));
-        await weigh(one);
+        tellSoon();
+        void weigh(one).catch(() => { });
     }
     catch (error) {
         if (!(error instanceof Refused))
@@ -121,20 +132,6 @@ async function weigh(one) {
     if (before)
         one.mainShare = (cpu - before.cpu) / ((at - before.at) / 1000);
 }
-async function runSkill(one) {
-    const asked = skillsAsked.get(one.process.id) ?? 0;
-    if (!has("/p/{}/skills/{}") || performance.now() - asked < 30000)
-        return;
-    skillsAsked.set(one.process.id, performance.now());
-    try {
-        const path = at(one.process.id, "skills/health");
-        const told = await askJson(path, { method: "POST", body: {} });
-        one.skills = told.findings.filter((finding) => finding.severity !== "info");
-    }
-    catch {
-        one.skills = [];
-    }
-}
 const silent = new Map();
 async function lookAtAll() {
     const waiting = state.processes.filter((one) => !one.process.id.endsWith(".0") && (silent.get(one.process.id) ?? 0) < performance.now());
@@ -143,7 +140,6 @@ async function lookAtAll() {
             await look(one);
             if (one.trouble)
                 silent.set(one.process.id, performance.now() + 30000);
-            void runSkill(one).then(tell);
         }
     };
     await Promise.all([worker(), worker(), worker()]);
@@ -160,11 +156,9 @@ export async function learnServer() {
     tell();
 }
 async function round() {
-    if (!net.facts)
-        await learnServer();
+    const [answer] = await Promise.all([askJson("api/v1/processes"), net.facts ? null : learnServer()]);
     if (!net.facts)
         return;
-    const answer = (await (await ask("api/v1/processes")).json());
     renew(answer.processes.filter((one) => one.pid !== net.facts?.pid));
     if (!state.loaded)
         tell();
@@ -174,7 +168,7 @@ async function round() {
 export async function watch() {
     for (let pause = 500;;) {
         let wait = 1000;
-        if (net.token !== "none" && !document.hidden && !state.frozen) {
+        if (state.refused?.status !== 401 && !document.hidden && !state.frozen) {
             try {
                 await round();
                 pause = 500;

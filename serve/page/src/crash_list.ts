@@ -1,59 +1,64 @@
-// Crash dumps, as the server lists them; a server without that route has none to show.
+// Crash dumps, as the server lists them, equal ones together.
 import { askJson, has } from "./net.js";
+import { ranges } from "./names.js";
 import { usePolled, type Answered } from "./polled.js";
-import { duration, plain } from "./format.js";
-import { link } from "./place.js";
-import type { Finding } from "./watch.js";
 
 export interface Crash {
-  file: string;
-  time: number | null;
+  file: string; // of the newest of them
+  time: number; // s since the epoch
   title: string;
   where: string;
   pid: number | null;
   rank: number | null;
+  ranks: string;
   count: number;
   bytes: number;
-  ranks: string;
 }
 
-type Raw = Record<string, unknown>;
+/** A dump that cannot be read has only its file. */
+interface Dump {
+  file: string;
+  bytes: number;
+  written: number;
+  time?: number;
+  title?: string | null;
+  where?: string | null;
+  group?: string | null;
+  pid?: number;
+  rank?: number | null;
+}
 
-const text = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : String(value));
-const numeric = (value: unknown): number | null => (typeof value === "number" ? value : null);
-
-function crash(raw: Raw): Crash {
+function crash(same: Dump[]): Crash {
+  const newest = same[0]!;
   return {
-    file: text(raw["file"] ?? raw["id"] ?? raw["name"]).replace(/^file:/, ""),
-    time: numeric(raw["time"] ?? raw["written"]),
-    title: text(raw["title"] ?? raw["what"]),
-    where: text(raw["where"]),
-    pid: numeric(raw["pid"]),
-    rank: numeric(raw["rank"]),
-    ranks: text(raw["ranks"]),
-    count: numeric(raw["count"]) ?? 1,
-    bytes: numeric(raw["bytes"] ?? raw["size"]) ?? 0,
+    file: newest.file,
+    time: newest.time ?? newest.written,
+    title: newest.title ?? "a dump that cannot be read",
+    where: newest.where ?? "",
+    pid: newest.pid ?? null,
+    rank: newest.rank ?? null,
+    ranks: ranges(same.map((one) => one.rank).filter((rank) => typeof rank === "number")),
+    count: same.length,
+    bytes: newest.bytes,
   };
 }
 
+/** The newest first; of those that crashed alike the newest stands for all. */
+export function together(dumps: Dump[]): Crash[] {
+  const alike = new Map<string, Dump[]>();
+  for (const one of [...dumps].sort((a, b) => (b.time ?? b.written) - (a.time ?? a.written))) {
+    const key = one.group || one.file;
+    alike.set(key, [...(alike.get(key) ?? []), one]);
+  }
+  return [...alike.values()].map(crash);
+}
+
 export function useCrashes(): Answered<Crash[]> {
-  return usePolled(has("/crashes") ? "crashes" : "", 10, async (signal) => {
-    const told = await askJson<{ crashes: Raw[] } | Raw[]>("api/v1/crashes", { signal });
-    const all = (Array.isArray(told) ? told : told.crashes).map(crash);
-    return all.sort((a, b) => (b.time ?? 0) - (a.time ?? 0));
-  });
+  return usePolled(has("/crashes") ? "crashes" : "", 10, async (signal) => together((await askJson<{ crashes: Dump[] }>("api/v1/crashes", { signal })).crashes));
 }
 
 /** Crashes of the last hour. */
-export function crashFindings(crashes: Crash[]): Finding[] {
+export function lately(crashes: Crash[]): Crash[] {
   const now = Date.now() / 1000;
-  return crashes
-    .filter((one) => one.time !== null && now - one.time < 3600)
-    .slice(0, 3)
-    .map((one) => ({
-      severity: "high",
-      finding: `crashed ${duration(now - one.time!)} ago: ${plain(one.title, 120)}`,
-      where: plain(one.where, 120),
-      link: link({ target: "file:" + one.file, screen: "stacks" }),
-    }));
+  return crashes.filter((one) => now - one.time < 3600).slice(0, 3);
 }

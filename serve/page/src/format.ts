@@ -12,6 +12,7 @@ export function bytes(count: number): string {
 }
 
 export function duration(seconds: number): string {
+  if (seconds < 0.01 && seconds > 0) return `${Number((seconds * 1000).toPrecision(2))} ms`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.floor(seconds)} s`;

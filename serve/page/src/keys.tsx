@@ -3,7 +3,7 @@ import { h } from "./preact.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { go, type Place } from "./place.js";
 import { plain } from "./format.js";
-import { processName } from "./overview.js";
+import { processName } from "./names.js";
 import { state } from "./watch.js";
 
 interface Named {

@@ -68,7 +68,8 @@ function close(): void {
   const one = socket;
   socket = null;
   ready = false;
-  one?.close();
+  if (one?.readyState === WebSocket.CONNECTING) one.onopen = () => one.close(); // else the browser complains
+  else one?.close();
 }
 
 /** A hidden tab costs nothing; what it showed is asked for anew when it is seen. */

@@ -18,12 +18,14 @@ interface Told {
   frames: { locals: Local[] | null }[];
 }
 
+export async function localsOf(target: string, native: boolean, signal: AbortSignal): Promise<Map<number, ThreadLocals>> {
+  const words = { format: "pyspy", locals: "1", ...(native ? { native: "1" } : {}) };
+  const told = await askJson<Told[]>(at(target, "stacks", words), { signal });
+  return new Map(told.map((one) => [one.os_thread_id, one.frames.map((frame) => frame.locals ?? [])]));
+}
+
 export function useLocals(target: string, native: boolean): Answered<Map<number, ThreadLocals>> {
-  return usePolled(target && `${target} ${native}`, 2, async (signal) => {
-    const words = { format: "pyspy", locals: "1", ...(native ? { native: "1" } : {}) };
-    const told = await askJson<Told[]>(at(target, "stacks", words), { signal });
-    return new Map(told.map((one) => [one.os_thread_id, one.frames.map((frame) => frame.locals ?? [])]));
-  });
+  return usePolled(target && `${target} ${native}`, 2, (signal) => localsOf(target, native, signal));
 }
 
 export function Locals({ values }: { values: Local[] }) {

@@ -6,6 +6,7 @@ export interface Frame {
   line: number | null;
   module: string | null;
   kind: string; // python, native, broken, task
+  library?: boolean; // not the user's own code
 }
 
 export interface Thread {
@@ -33,6 +34,7 @@ export interface Process {
   ppid: number;
   uid: number;
   rank: number | null;
+  job: number | null; // the first rank of its job here, by pid; null: it is no rank
   name: string | null;
   command: string | null;
   python: string | null;
@@ -41,8 +43,8 @@ export interface Process {
   rss: number;
   cpu: number; // s
   has_probe: boolean;
-  since?: number | null;
-  step?: number | null;
+  since: number | null; // s, of the main thread, as the server saw it
+  step: number | null;
 }
 
 export const framesOf = (stacks: Stacks, thread: Thread): Frame[] =>
@@ -52,6 +54,9 @@ export const mainThread = (stacks: Stacks, pid: number): Thread | undefined =>
   stacks.threads.find((one) => one.id === pid) ?? stacks.threads[0];
 
 export const frameName = (frame: Frame): string => frame.name ?? (frame.kind === "broken" ? "(the stack breaks off here)" : "?");
+
+/** The innermost frame of the user's own code, which tells more than the lock that it waits in; frames: innermost first. */
+export const ownFrame = (frames: Frame[]): Frame | undefined => frames.find((frame) => frame.kind === "python" && frame.library === false) ?? frames[0];
 
 export function framePlace(frame: Frame): string {
   if (frame.kind === "native") return frame.module ?? frame.file ?? "";

@@ -6,7 +6,8 @@ import { go, link, set, type Place } from "./place.js";
 import { usePlace, useWatch } from "./polled.js";
 import { isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
 import { count, duration, plain } from "./format.js";
-import { Overview, processName } from "./overview.js";
+import { Overview } from "./overview.js";
+import { processName } from "./names.js";
 import { Empty, Trouble } from "./parts.js";
 import { applyTheme, theme } from "./theme.js";
 import { Keys, listenKeys } from "./keys.js";
@@ -181,7 +182,7 @@ function Page() {
     const one = watched(target);
     document.title = `${name}${one ? " · " + plain(processName(one.process), 60) : ""} · probing`;
   });
-  const shut = state.refused?.status === 401 || !net.token;
+  const shut = state.refused?.status === 401;
   return (
     <div class={"page" + (net.lostAt ? " lost" : "")}>
       <Header target={shut ? "" : target} place={place} />

@@ -4,7 +4,8 @@ import { useState } from "./hooks.js";
 import { query, records } from "./net.js";
 import { bytes, count, duration, number, plain } from "./format.js";
 import { usePolled, useWatch } from "./polled.js";
-import { memory, watched } from "./watch.js";
+import { watched } from "./watch.js";
+import { useUsage } from "./usage.js";
 import { Chart } from "./chart.js";
 import { Loading, Table, Trouble, type Column } from "./parts.js";
 import type { ScreenProps } from "./main.js";
@@ -13,34 +14,23 @@ type Row = Record<string, string | number | null>;
 
 // ---- over time ----
 
-/** What the collector kept before this page was opened, where it runs. */
 function Curves({ target }: { target: string }) {
   useWatch();
-  const id = watched(target)?.process.id ?? target;
-  const before = usePolled(target + " memory", 0, async (signal) =>
-    records(await query(target, "SELECT timestamp, memory_mb FROM memory_usage WHERE timestamp IS NOT NULL AND memory_mb IS NOT NULL ORDER BY timestamp", signal)),
-  );
-  const kept = memory.get(id);
-  const first = kept?.times[0] ?? Infinity;
-  const old = (before.value ?? []).filter((one) => Number(one["timestamp"]) < first);
-  const x = [...old.map((one) => Number(one["timestamp"])), ...(kept?.times ?? [])];
-  const rss = [...old.map((one) => Number(one["memory_mb"]) * 1048576), ...(kept?.rss ?? [])];
-  const times = kept?.times ?? [];
-  const cpu = times.map((time, i) => (i ? Math.max(0, ((kept!.cpu[i] ?? 0) - (kept!.cpu[i - 1] ?? 0)) / Math.max(0.1, time - (times[i - 1] ?? 0))) : null));
+  const { times, rss, cpu, threads } = useUsage(target);
   if (times.length < 2) return <Loading />;
   return (
     <div class="cells">
       <section>
         <h2>Resident memory</h2>
-        <Chart label="Resident memory" time x={x} lines={[{ label: "memory", values: rss, value: bytes }]} />
+        <Chart label="Resident memory" time together="memory" x={times} lines={[{ label: "memory", values: rss, value: bytes }]} />
       </section>
       <section>
         <h2>CPU</h2>
-        <Chart label="CPUs in use" time x={times} lines={[{ label: "CPUs", values: cpu }]} />
+        <Chart label="CPUs in use" time together="memory" x={times} lines={[{ label: "CPUs", values: cpu }]} />
       </section>
       <section>
         <h2>Threads</h2>
-        <Chart label="Threads" time x={times} lines={[{ label: "threads", values: kept!.threads, value: String }]} height={140} />
+        <Chart label="Threads" time together="memory" x={times} lines={[{ label: "threads", values: threads, value: String }]} height={140} />
       </section>
     </div>
   );

@@ -83,6 +83,7 @@ export interface Asked {
   body?: unknown;
   signal?: AbortSignal | undefined;
   accept?: string;
+  watches?: boolean; // for seconds, by its nature
 }
 
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
@@ -105,8 +106,10 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     throw error;
   }
   setLost(false);
-  net.looks++;
-  net.millis += performance.now() - begin;
+  if (!asked.watches) {
+    net.looks++;
+    net.millis += performance.now() - begin;
+  }
   net.bytes += Number(answer.headers.get("content-length") ?? 0);
   if (!answer.ok) throw await refusal(answer);
   return answer;

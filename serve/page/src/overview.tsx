@@ -1,27 +1,27 @@
-// Overview: what is wrong with my job?  Which process stands, where, since when; then all of them.
+// Overview: what is wrong with my job?  Each process with trouble, worst first, what it is, where, since when; then who is well.
 import { h, Fragment } from "./preact.js";
-import { bytes, count, duration, percent, plain } from "./format.js";
+import { bytes, clock, count, duration, percent, plain } from "./format.js";
 import { link } from "./place.js";
-import { frameName, framePlace, sameStack, type Process } from "./looks.js";
-import { isStuck, reason, stands, state, STUCK, type Finding, type Watched } from "./watch.js";
+import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
+import { processName, title } from "./names.js";
+import { isStuck, reason, stands, state, STUCK, type Watched } from "./watch.js";
+import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses, type Finding } from "./diagnosis.js";
 import { FrameLine, Table, Trouble, type Column } from "./parts.js";
-import { useCrashes, crashFindings } from "./crash_list.js";
+import { lately, useCrashes, type Crash } from "./crash_list.js";
 
-/** The command line without the folders of the interpreter and the program: "train.py --steps 5". */
-function shortCommand(command: string): string {
-  const words = command.split(" ");
-  const base = (word: string): string => word.slice(word.lastIndexOf("/") + 1);
-  if (words.length > 1 && /^python[\d.]*$/.test(base(words[0]!))) words.shift();
-  const program = words.findIndex((one) => !one.startsWith("-"));
-  return words.map((one, i) => (i === program ? base(one) || one : one)).join(" ");
+const SHOWN = 12;
+
+// ---- what is said of one process ----
+
+/** A finding as it is shown. */
+interface Said {
+  severity: string;
+  finding: string;
+  where: string;
+  next: string;
+  link: string;
+  since: string;
 }
-
-export function processName(process: Process): string {
-  const rank = process.rank === null ? "" : `rank ${process.rank} · `;
-  return `${process.pid} · ${rank}${process.command ? shortCommand(process.command) : (process.name ?? "?")}`;
-}
-
-const who = (process: Process): string => (process.rank === null ? `process ${process.pid}` : `rank ${process.rank} (process ${process.pid})`);
 
 const chain = (one: Watched): string =>
   one.main
@@ -29,71 +29,204 @@ const chain = (one: Watched): string =>
     .map((frame) => plain(frameName(frame), 40))
     .join(" ← ");
 
-// ---- findings: those of the skills first, then what the page sees itself ----
+/** Where the page shows what a skill found. */
+function evidence(one: Watched, finding: Finding): string {
+  const target = one.process.id;
+  const screens: Record<string, { screen: string; params?: Record<string, string> }> = {
+    slow: { screen: "profile", params: { mode: "wall" } },
+    leak: { screen: "memory" },
+    nan: { screen: "tensors", params: { statistics: "1" } },
+    overhead: { screen: "settings" },
+    comm: { screen: "stacks", params: { ranks: "1" } },
+    crash: { screen: "stacks", params: { locals: "1" } },
+  };
+  return link({ target, ...(screens[finding.skill] ?? { screen: "stacks" }) });
+}
 
-function standing(one: Watched): Finding {
-  const frame = one.main[0]!;
+/** What the page sees by itself before the skills have looked. */
+function standing(one: Watched): Said {
   const busy = (one.share ?? 0) > 0.5;
-  const why = reason(one);
+  const frame = ownFrame(one.main)!;
   return {
-    severity: why ? "info" : busy ? "medium" : "high",
-    finding: `${who(one.process)}: main thread ${why || "unchanged"} for ${duration(one.since)} in ${plain(frameName(frame), 60)}${busy ? ", using the CPU" : ""}`,
+    severity: busy ? "medium" : "high",
+    finding: `the main thread has not moved for ${duration(one.since)}: it is in ${plain(frameName(frame), 60)}${busy ? ", and uses the CPU" : ""}`,
     where: plain(framePlace(frame), 120),
     next: chain(one),
     link: link({ target: one.process.id, screen: "stacks" }),
+    since: `since ${clock(Date.now() / 1000 - one.since)}`,
   };
 }
 
-function growing(one: Watched): Finding {
+function growing(one: Watched): Said {
   return {
     severity: "medium",
-    finding: `${who(one.process)}: memory +${bytes(one.grew)} in ${duration(one.watched)}`,
+    finding: `memory grew by ${bytes(one.grew)} in ${duration(one.watched)}`,
     where: `now ${bytes(one.process.rss)}`,
+    next: "",
     link: link({ target: one.process.id, screen: "memory" }),
+    since: "",
   };
 }
 
-const leaks = (one: Watched): boolean => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
+const grows = (one: Watched): boolean => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
 
-const order = ["high", "medium", "low", "info"];
-
-function findings(crashes: Finding[]): Finding[] {
-  const all = state.processes.flatMap((one) => [
-    ...one.skills.map((finding) => ({
-      ...finding,
-      finding: `${who(one.process)}: ${plain(finding.finding)}`,
-      link: link({ target: one.process.id, screen: "stacks" }),
-    })),
-    ...(stands(one) ? [standing(one)] : []),
-    ...(leaks(one) ? [growing(one)] : []),
-  ]);
-  return [...all, ...crashes].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+function said(one: Watched, finding: Finding): Said {
+  return {
+    severity: finding.severity,
+    finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
+    where: plain(finding.where ?? "", 200),
+    next: plain(finding.next ?? "", 200),
+    link: evidence(one, finding),
+    since: `since ${clock(isHang(finding) ? Date.now() / 1000 - one.since : seenSince(one, finding))}`,
+  };
 }
 
-function Findings({ all }: { all: Finding[] }) {
+/** All of it, the worst first; what is only worth knowing apart. */
+function sayings(one: Watched): { bad: Said[]; good: Finding[] } {
+  const { findings } = diagnosisOf(one);
+  const bad = findings.filter((finding) => finding.severity !== "info");
+  const told = bad.map((finding) => said(one, finding));
+  const known = findings.some((finding) => finding.skill === "hang") || one.since < 2 * STUCK; // the skill says it better
+  if (isStuck(one) && !known) told.push(standing(one));
+  if (grows(one) && !bad.some((finding) => finding.skill === "leak")) told.push(growing(one));
+  return { bad: told.sort((a, b) => severity(a) - severity(b)), good: findings.filter((finding) => finding.severity === "info") };
+}
+
+// ---- the jobs with trouble, and the others ----
+
+interface Job {
+  key: string;
+  name: string;
+  more: string;
+  link: string;
+  said: Said[];
+  since: number;
+  crash: boolean;
+}
+
+function ofProcess(one: Watched): Job {
+  const { name, more } = title(one.process);
+  return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: one.since, crash: false };
+}
+
+function ofCrash(one: Crash): Job {
+  const opened = link({ target: "file:" + one.file, screen: "crashes" });
+  const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
+  const said = { severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
+  return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], since: 0, crash: true };
+}
+
+const worst = (job: Job): number => severity(job.said[0]!);
+
+/** Ranks that say the same (which of them is late) say it once. */
+function withoutEchoes(jobs: Job[]): Job[] {
+  const seen = new Set<string>();
+  const fresh = (one: Said): boolean => {
+    if (!/^(rank \d|all \d+ ranks)/.test(one.finding)) return true;
+    const key = one.finding.replace(/\d+ %/g, "#");
+    return !seen.has(key) && Boolean(seen.add(key));
+  };
+  return jobs.map((job) => ({ ...job, said: job.said.filter(fresh) })).filter((job) => job.said.length);
+}
+
+function Findings({ all }: { all: Said[] }) {
   return (
     <ul class="findings">
-      {all.slice(0, 12).map((one) => (
+      {all.slice(0, SHOWN).map((one) => (
         <li class={one.severity}>
           <span class="severity">{one.severity}</span>
-          <a href={one.link ?? "#/overview"}>{one.finding}</a>
-          {one.where && <span class="fplace">{plain(one.where)}</span>}
-          {one.next && <span class="quiet">{plain(one.next)}</span>}
+          <div>
+            <a href={one.link}>{one.finding}</a> <span class="since">{one.since}</span>
+            {one.where && <div class="fplace">{one.where}</div>}
+            {one.next && <div class="quiet next">{one.next}</div>}
+          </div>
         </li>
       ))}
     </ul>
   );
 }
 
-function verdict(all: Finding[]): string {
-  const stuck = state.processes.filter(isStuck);
+function Jobs({ jobs }: { jobs: Job[] }) {
+  return (
+    <>
+      {jobs.slice(0, SHOWN).map((job) => (
+        <section key={job.key} class={"job " + job.said[0]!.severity} aria-label={job.name}>
+          <h2>
+            <a href={job.link}>{job.name}</a> <span class="quiet">{job.more}</span>
+          </h2>
+          <Findings all={job.said} />
+        </section>
+      ))}
+      {jobs.length > SHOWN && <p class="quiet">and {count(jobs.length - SHOWN, "more", "more")} below</p>}
+    </>
+  );
+}
+
+function how(one: Watched): string {
+  const mine = ownFrame(one.main);
+  const where = mine ? plain(frameName(mine), 40) : "";
+  if (one.trouble) return plain(one.trouble, 120);
+  if (!one.main.length) return "the first look is under way";
+  const why = reason(one);
+  if (stands(one)) return why ? `${why}, for ${duration(one.since)}` : `in ${where} for ${duration(one.since)}`;
+  return `moves, now in ${where}`;
+}
+
+function Well({ one }: { one: Watched }) {
+  const { at, whole, asking } = diagnosisOf(one);
+  const { good } = sayings(one);
+  const { name, more } = title(one.process);
+  const ago = Date.now() / 1000 - at;
+  const checked = whole && at ? `nothing found ${duration(ago)} ago` : asking || at ? "the skills look …" : "";
+  return (
+    <li>
+      <details class="bare">
+        <summary>
+          <span class={whole && !one.trouble ? "tick" : "tick quiet"} aria-hidden="true">
+            {one.trouble ? "–" : whole ? "✓" : "…"}
+          </span>{" "}
+          <b>{plain(name, 60)}</b> <span class="quiet">{plain(more, 80)}</span> {how(one)} <span class="quiet">{checked}</span>
+        </summary>
+        <ul class="plainlist">
+          {good.map((finding) => (
+            <li>
+              <a href={evidence(one, finding)}>{plain(finding.finding)}</a> <span class="fplace">{plain(finding.where ?? "", 160)}</span>
+            </li>
+          ))}
+          {!good.length && <li class="quiet">Nothing was said of it yet.</li>}
+        </ul>
+      </details>
+    </li>
+  );
+}
+
+/** The quiet part of the page: who has no finding. */
+function Others({ all }: { all: Watched[] }) {
+  const workers = all.filter((one) => reason(one) === "waits for work" && stands(one));
+  const shown = all.filter((one) => !workers.includes(one));
+  if (!all.length) return null;
+  return (
+    <ul class="well" aria-label="Processes without a finding">
+      {shown.slice(0, SHOWN).map((one) => (
+        <Well key={one.process.id} one={one} />
+      ))}
+      {shown.length > SHOWN && <li class="quiet">and {shown.length - SHOWN} more, below</li>}
+      {workers.length > 0 && <li class="quiet">{count(workers.length, "worker waits", "workers wait")} for work</li>}
+    </ul>
+  );
+}
+
+function verdict(jobs: Job[]): string {
   const total = count(state.processes.length, "process", "processes");
+  const bad = jobs.filter((job) => worst(job) === 0);
+  const crashed = bad.filter((job) => job.crash).length;
+  const troubled = bad.length - crashed;
+  if (bad.length === 1 && bad[0]) return `${bad[0].name}: ${bad[0].said[0]!.finding}`;
+  if (bad.length) return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
   if (!state.processes.length) return "No Python process is running";
-  if (stuck.length) return `${stuck.length} of ${total} ${stuck.length === 1 ? "stands" : "stand"} still`;
-  const serious = all.filter((one) => one.severity !== "info").length;
-  if (serious) return `${total}: ${count(serious, "finding")}`;
-  const seen = state.processes.filter((one) => one.main.length).length;
-  return seen ? `${total}: nothing stands still` : `${total}: looking`;
+  if (jobs.length) return `${total}, ${jobs.length} with something to look at`;
+  const asked = state.processes.filter((one) => !one.trouble);
+  return asked.every((one) => diagnosisOf(one).whole || reason(one)) ? `Nothing is wrong with ${total}` : `${total}: nothing wrong so far`;
 }
 
 // ---- a cell per rank ----
@@ -112,18 +245,22 @@ function colours(ranks: Watched[]): Map<Watched, number> {
 }
 
 function Ranks() {
-  const ranks = state.processes.filter((one) => one.process.rank !== null).sort((a, b) => a.process.rank! - b.process.rank!);
+  const ranks = state.processes.filter((one) => one.process.job !== null).sort((a, b) => a.process.job! - b.process.job! || a.process.rank! - b.process.rank!);
+  const ahead = Math.max(...ranks.map((one) => one.process.step ?? -1));
   if (ranks.length < 2) return null;
   const colour = colours(ranks);
+  const behind = (one: Watched): boolean => one.process.step !== null && one.process.step < ahead - 1;
   return (
     <>
-      <h2>Ranks</h2>
+      <h2>
+        Ranks <a href={link({ target: ranks[0]!.process.id, screen: "stacks", params: { ranks: "1" } })}>their stacks in one tree</a>
+      </h2>
       <ul class="ranks">
         {ranks.map((one) => (
-          <li class={`group${colour.get(one)}` + (isStuck(one) ? " standing" : "")}>
+          <li class={`group${colour.get(one)}` + (isStuck(one) || behind(one) ? " standing" : "")}>
             <a href={link({ target: one.process.id, screen: "stacks" })} title={chain(one)}>
               <b>{one.process.rank}</b>
-              <span>{one.process.step ?? (one.main[0] ? plain(frameName(one.main[0]), 14) : "")}</span>
+              <span>{one.process.step === null ? (one.main[0] ? plain(frameName(one.main[0]), 14) : "") : `step ${one.process.step}`}</span>
               <meter aria-label={`CPU of rank ${one.process.rank}`} min={0} max={1} value={Math.min(1, one.share ?? 0)} />
             </a>
           </li>
@@ -168,23 +305,34 @@ const columns: Column<{ one: Watched; depth: number }>[] = [
   { name: "CPU", right: true, cell: ({ one }) => (one.share === null ? "" : percent(one.share)) },
   { name: "Memory", right: true, cell: ({ one }) => bytes(one.process.rss) },
   { name: "Threads", right: true, cell: ({ one }) => one.process.threads },
+  { name: "Step", right: true, cell: ({ one }) => one.process.step ?? "" },
   { name: "Python", cell: ({ one }) => one.process.python ?? "" },
   { name: "Probe", cell: ({ one }) => (one.process.has_probe ? "loaded" : "") },
 ];
 
 export function Overview() {
+  useDiagnoses();
   const crashes = useCrashes();
-  const all = findings(crashFindings(crashes.value ?? []));
+  const processes = state.processes.map(ofProcess);
+  const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || b.since - a.since);
+  const troubled = new Set(jobs.map((job) => job.key));
   return (
     <>
-      <h1 class={state.processes.some(isStuck) ? "bad" : ""}>{verdict(all)}</h1>
+      <h1 class={jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good"}>{verdict(jobs)}</h1>
       <Trouble error={state.refused} />
-      <Findings all={all} />
+      <Jobs jobs={jobs} />
+      <Others all={state.processes.filter((one) => !troubled.has(one.process.id))} />
       <Ranks />
-      <h2>Processes</h2>
+      <h2>
+        Processes{" "}
+        <button type="button" onClick={diagnoseAgain}>
+          Look again
+        </button>
+      </h2>
       <Table label="Processes" columns={columns} rows={tree()} row={({ one }) => (isStuck(one) ? "standing" : "")} />
       <p class="quiet">
-        Red: the main thread's stack has not changed for {STUCK} s. The page looks once a second; nothing in a process is stopped or changed.
+        Red: the main thread's stack has not changed for {STUCK} s. The page looks once a second, the skills every two minutes and when something changes; nothing in a process is
+        stopped or changed.
       </p>
       {state.ended.length > 0 && (
         <>

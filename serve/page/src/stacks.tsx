@@ -4,55 +4,18 @@ import { useMemo, useRef, useState } from "./hooks.js";
 import { askJson, at, has } from "./net.js";
 import { set } from "./place.js";
 import { count, duration, plain } from "./format.js";
-import { frameName, framePlace, framesOf, groups, sameStack, since, threadState, type Frame, type Group, type Stacks, type Thread } from "./looks.js";
+import { frameName, framePlace, framesOf, groups, sameStack, since, threadState, type Group, type Stacks, type Thread } from "./looks.js";
 import { note, STUCK, watched } from "./watch.js";
 import { usePolled, useWatch } from "./polled.js";
 import { hasLive, useLive } from "./live.js";
-import { Empty, Filter, FrameLine, Loading, Switch, Trouble } from "./parts.js";
-import { SourceLines } from "./source.js";
+import { Empty, Filter, Loading, Switch, Trouble } from "./parts.js";
+import { fits, FrameList } from "./frames.js";
+import { RankStacks, ranksOf } from "./ranks.js";
 import { compare, Difference, Moments, type Look } from "./moments.js";
-import { Locals, useLocals, type ThreadLocals } from "./locals.js";
+import { useLocals, type ThreadLocals } from "./locals.js";
 import type { ScreenProps } from "./main.js";
 
 const KEPT = 600;
-
-// ---- frames ----
-
-interface Folded {
-  frame: Frame;
-  times: number;
-  depth: number;
-}
-
-/** Recursion is told once: "e ×20". */
-function fold(frames: Frame[]): Folded[] {
-  const out: Folded[] = [];
-  frames.forEach((frame, depth) => {
-    const last = out.at(-1);
-    if (last && last.frame.name === frame.name && last.frame.file === frame.file && last.frame.line === frame.line) last.times++;
-    else out.push({ frame, times: 1, depth });
-  });
-  return out;
-}
-
-const fits = (frame: Frame, words: string): boolean => `${frameName(frame)} ${framePlace(frame)}`.toLowerCase().includes(words);
-
-function FrameList({ frames, target, q, locals }: { frames: Frame[]; target: string; q: string; locals: ThreadLocals | null }) {
-  const [open, setOpen] = useState(-1);
-  return (
-    <ol class="frames">
-      {fold(frames).map(({ frame, times, depth }) => (
-        <li class={q && fits(frame, q) ? "found" : undefined}>
-          <button type="button" class="bare" aria-expanded={open === depth} onClick={() => setOpen(open === depth ? -1 : depth)}>
-            <FrameLine frame={frame} times={times} />
-          </button>
-          {open === depth && <SourceLines target={target} frame={frame} />}
-          {locals && <Locals values={locals[depth] ?? []} />}
-        </li>
-      ))}
-    </ol>
-  );
-}
 
 // ---- groups and threads ----
 
@@ -165,7 +128,7 @@ function useLooks(target: string, native: boolean): { looks: Look[]; error: Erro
   return { looks: looks.current.all, error: failed ?? polled.error, millis: polled.millis };
 }
 
-export function StacksScreen({ target, place }: ScreenProps) {
+function ProcessStacks({ target, place }: ScreenProps) {
   useWatch();
   const native = place.params["native"] === "1";
   const merged = place.params["threads"] !== "1";
@@ -181,7 +144,6 @@ export function StacksScreen({ target, place }: ScreenProps) {
   const shown = look && { target, id: one?.process.id ?? target, pid: one?.process.pid ?? look.stacks.threads[0]?.id ?? 0, stacks: look.stacks, q, locals: then ? null : locals.value };
   return (
     <>
-      <h1>Stacks</h1>
       <div class="tools">
         <Filter label="Thread or frame" value={place.params["q"] ?? ""} set={(q) => set({ q })} />
         <Switch label="each thread" on={!merged} set={(on) => set({ threads: on ? "1" : "" })} hint="instead of groups of equal stacks" />
@@ -197,6 +159,24 @@ export function StacksScreen({ target, place }: ScreenProps) {
       {difference && <Difference changes={difference} />}
       {!shown && !error && <Loading />}
       {shown && !difference && <List shown={shown} merged={merged} />}
+    </>
+  );
+}
+
+/** Of one process, or, of a job, of all its ranks here. */
+export function StacksScreen({ target, place }: ScreenProps) {
+  useWatch();
+  const ranks = ranksOf(target);
+  const all = place.params["ranks"] === "1" && ranks.length > 0;
+  return (
+    <>
+      <h1>Stacks</h1>
+      {ranks.length > 1 && (
+        <div class="tools">
+          <Switch label={`all ${ranks.length} ranks in one tree`} on={all} set={(on) => set({ ranks: on ? "1" : "" })} hint="main threads whose stacks begin alike share their branches" />
+        </div>
+      )}
+      {all ? <RankStacks ranks={ranks} place={place} /> : <ProcessStacks target={target} place={place} />}
     </>
   );
 }

@@ -1,10 +1,10 @@
-// One tensor: what the server tells of it, its histogram, and a picture of it.
+// One tensor: what it is, its values as a heat map, their histogram.
 import { h } from "./preact.js";
-import { useEffect, useState } from "./hooks.js";
-import { ask, askJson, at, has } from "./net.js";
+import { askJson, at, has } from "./net.js";
 import { number, plain } from "./format.js";
 import { usePolled } from "./polled.js";
 import { Chart } from "./chart.js";
+import { HeatMap } from "./heat.js";
 import { Trouble } from "./parts.js";
 
 interface Statistics {
@@ -15,26 +15,10 @@ interface Statistics {
 }
 
 interface Told {
+  shape?: number[];
+  unreadable?: string | null;
   statistics?: Statistics;
   [name: string]: unknown;
-}
-
-/** An <img> sends no token: the picture is fetched, and shown from memory. */
-function Picture({ target, address }: { target: string; address: number }) {
-  const [source, setSource] = useState("");
-  const [error, setError] = useState<Error | null>(null);
-  useEffect(() => {
-    ask(at(target, `tensor/${address}/image`), { accept: "*/*" }).then(
-      async (answer) => {
-        const reader = new FileReader();
-        reader.onload = () => setSource(String(reader.result));
-        reader.readAsDataURL(await answer.blob());
-      },
-      (failed: Error) => setError(failed),
-    );
-  }, [target, address]);
-  if (error) return <Trouble error={error} />;
-  return source ? h("img", { src: source, alt: "the values of a slice, as colours", width: 384 }) : null;
 }
 
 function Histogram({ told }: { told: Statistics }) {
@@ -55,12 +39,14 @@ function simple(told: Record<string, unknown>): [string, string][] {
 }
 
 export function OneTensor({ target, address, name, close }: { target: string; address: number; name: string; close: () => void }) {
-  const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson<Told>(at(target, `tensor/${address}`, { statistics: "1", bins: "40" }), { signal }));
+  const asked = usePolled(`${target} ${address}`, 0, (signal) => askJson<Told>(at(target, `tensor/${address}`, { statistics: "1", bins: "40", count: "24" }), { signal }));
   const told = [...simple(asked.value ?? {}), ...simple(asked.value?.statistics ?? {})];
   return (
-    <section class="empty" aria-label={"Tensor " + name}>
+    <section class="tensor" aria-label={"Tensor " + name}>
       <h2>{plain(name, 80)}</h2>
       <Trouble error={asked.error} />
+      {asked.value?.unreadable && <p class="banner">Its values cannot be read: {plain(asked.value.unreadable, 200)}.</p>}
+      {asked.value?.shape && !asked.value.unreadable && has("/p/{}/tensor/{}/map") && <HeatMap key={address} target={target} address={address} shape={asked.value.shape} />}
       <dl class="locals">
         {told.map(([key, value]) => (
           <div>
@@ -70,7 +56,6 @@ export function OneTensor({ target, address, name, close }: { target: string; ad
         ))}
       </dl>
       {asked.value?.statistics?.histogram?.length ? <Histogram told={asked.value.statistics} /> : null}
-      {has("/p/{}/tensor/{}/image") && <Picture target={target} address={address} />}
       <p>
         <button type="button" onClick={close}>
           Close

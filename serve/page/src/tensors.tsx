@@ -1,4 +1,4 @@
-// Tensors: the module tree with its parameters; statistics when asked, the first layer with NaN or Inf in red.
+// Tensors: the parameters of the modules, and the arrays in variables; statistics when asked, the first layer with NaN or Inf in red.
 import { h, Fragment } from "./preact.js";
 import { useState } from "./hooks.js";
 import { has, query, records } from "./net.js";
@@ -10,6 +10,11 @@ import { OneTensor } from "./tensor.js";
 import type { ScreenProps } from "./main.js";
 
 type Row = Record<string, string | number | null>;
+
+interface Opened {
+  address: number;
+  name: string;
+}
 
 const broken = (one: Row): boolean => Number(one["nan"] ?? 0) + Number(one["inf"] ?? 0) + Number(one["grad_nan"] ?? 0) > 0;
 
@@ -48,6 +53,37 @@ function columns(statistics: boolean, open: (one: Row) => void): Column<Row>[] {
   return statistics ? [...first, ...more] : first;
 }
 
+// ---- arrays in variables ----
+
+const VARIABLES = `SELECT thread_name, func, name, type, value, address FROM python.locals
+WHERE (type LIKE '%ndarray' OR type LIKE '%Tensor' OR type LIKE '%.Parameter') AND address IS NOT NULL ORDER BY os_thread_id, depth, name LIMIT 60`;
+
+function Variables({ target, q, open }: { target: string; q: string; open: (one: Opened) => void }) {
+  const asked = usePolled(target + " variables", 0, async (signal) => records(await query(target, VARIABLES, signal)));
+  const rows = asked.value?.filter((one) => `${one["name"]} ${one["func"]}`.toLowerCase().includes(q.toLowerCase())) ?? [];
+  const columns: Column<Row>[] = [
+    {
+      name: "Variable",
+      cell: (one) => (
+        <button type="button" class="bare fname" onClick={() => open({ address: Number(one["address"]), name: `${one["name"]} of ${one["func"]}` })}>
+          {plain(String(one["name"]), 60)}
+        </button>
+      ),
+    },
+    { name: "Function", cell: (one) => <code>{plain(String(one["func"]), 60)}</code> },
+    { name: "Value", cell: (one) => <span class="fplace">{plain(String(one["value"] ?? ""), 120)}</span> },
+  ];
+  if (!rows.length) return null;
+  return (
+    <section>
+      <h2>In variables</h2>
+      <Table label="Arrays and tensors in variables" columns={columns} rows={rows} />
+    </section>
+  );
+}
+
+// ---- the screen ----
+
 function Models({ target }: { target: string }) {
   const models = usePolled(target + " models", 0, async (signal) =>
     records(await query(target, "SELECT type, parameters_total AS parameters, bytes_total AS bytes, dtype, device FROM torch.modules WHERE depth = 0 ORDER BY parameters DESC LIMIT 12", signal)),
@@ -69,11 +105,12 @@ function Models({ target }: { target: string }) {
 export function TensorsScreen({ target, place }: ScreenProps) {
   const statistics = place.params["statistics"] === "1";
   const q = place.params["q"] ?? "";
-  const [open, setOpen] = useState<Row | null>(null);
+  const [open, setOpen] = useState<Opened | null>(null);
   const from = statistics ? "torch.parameters(1)" : "torch.parameters";
   const asked = usePolled(target + from, statistics ? 5 : 0, async (signal) => records(await query(target, `SELECT * FROM ${from} LIMIT 4000`, signal)));
   const rows = asked.value?.filter((one) => String(one["name"]).toLowerCase().includes(q.toLowerCase())) ?? [];
   const bad = asked.value?.filter(broken) ?? [];
+  const openRow = (one: Row): void => setOpen({ address: Number(one["address"]), name: String(one["name"]) });
   return (
     <>
       <h1>Tensors</h1>
@@ -94,15 +131,20 @@ export function TensorsScreen({ target, place }: ScreenProps) {
         <p class="trouble" role="alert">
           <b>
             {count(bad.length, "parameter")} with NaN or Inf; the first is {plain(String(bad[0]!["name"]), 80)}.
-          </b>
+          </b>{" "}
+          <button type="button" onClick={() => openRow(bad[0]!)}>
+            Show where
+          </button>
         </p>
       )}
       {!asked.value && !asked.error && <Loading />}
       {asked.value?.length === 0 && <Empty>No PyTorch module is held by the Python code of this process.</Empty>}
       {asked.value && asked.value.length > 0 && <Models target={target} />}
-      {open && <OneTensor target={target} address={Number(open["address"])} name={String(open["name"])} close={() => setOpen(null)} />}
-      {rows.length > 0 && <Table label="Parameters" columns={columns(statistics, setOpen)} rows={rows.slice(0, 600)} row={(one) => (broken(one) ? "standing" : "")} />}
+      {open && <OneTensor key={open.address} target={target} address={open.address} name={open.name} close={() => setOpen(null)} />}
+      {rows.length > 0 && <Table label="Parameters" columns={columns(statistics, openRow)} rows={rows.slice(0, 600)} row={(one) => (broken(one) ? "standing" : "")} />}
+      {rows.length > 0 && rows.length <= 600 && <p class="quiet">A name opens its values.</p>}
       {rows.length > 600 && <p class="quiet">The first 600 of {number(rows.length)}: filter for others, or ask in SQL.</p>}
+      {has("/p/{}/tensor/{}") && <Variables target={target} q={q} open={setOpen} />}
     </>
   );
 }

@@ -1,14 +1,6 @@
 // What the whole page looks at: the processes, and where the main thread of each stands.  One account for all screens.
-import { ask, askJson, at, has, net, query, Refused, type ServerFacts } from "./net.js";
+import { askJson, at, net, query, Refused, type ServerFacts } from "./net.js";
 import { framesOf, mainThread, since, type Frame, type Process, type Stacks } from "./looks.js";
-
-export interface Finding {
-  severity: string;
-  finding: string;
-  where?: string | null;
-  next?: string | null;
-  link?: string;
-}
 
 export interface Watched {
   process: Process;
@@ -20,7 +12,7 @@ export interface Watched {
   since: number;
   mainShare: number | null; // of one CPU, of the main thread, while it seems to stand; null: not known yet
   trouble: string; // why it cannot be looked at
-  skills: Finding[];
+  moves: number; // s since the epoch: when a closer look, by the skill hang, found that it does; 0: none did
 }
 
 export interface Memory {
@@ -43,22 +35,37 @@ export const state = {
 };
 
 export const memory = new Map<string, Memory>();
-const skillsAsked = new Map<string, number>();
 
 export function tell(): void {
   for (const one of state.listeners) one();
+}
+
+let toBeTold = 0;
+
+/** With the next picture: of several looks that come together each is shown, and the page drawn once. */
+function tellSoon(): void {
+  toBeTold ||= requestAnimationFrame(() => {
+    toBeTold = 0;
+    tell();
+  });
 }
 
 export function watched(id: string): Watched | undefined {
   return state.processes.find((one) => one.process.id === id || String(one.process.pid) === id);
 }
 
+/** Whether all that a worker does is to wait for its next piece of work. */
+function waitsForWork(main: Frame[]): boolean {
+  const loop = main.findIndex((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? "")));
+  return loop >= 0 && main.slice(0, loop).every((frame) => /(^|\/)(multiprocessing\/\w+|selectors|threading)\.py$/.test(frame.file ?? ""));
+}
+
 /** Why a main thread may well stand where it stands, by what its innermost frames are; "": no such reason. */
 export function reason(one: Watched): string {
+  if (waitsForWork(one.main)) return "waits for work";
   const inner = one.main.slice(0, 5).map((frame) => frame.file ?? "");
   if (inner.slice(0, 2).some((file) => file.endsWith("selectors.py"))) return "waits for events";
   if (inner.some((file) => /(^|\/)(subprocess|multiprocessing\/popen_\w+)\.py$|distributed\/elastic\//.test(file))) return "waits for its children";
-  if (one.main.some((frame) => frame.name === "_worker_loop" || (frame.name === "worker" && /multiprocessing\/pool\.py$/.test(frame.file ?? "")))) return "waits for work";
   return "";
 }
 
@@ -69,7 +76,7 @@ export function reason(one: Watched): string {
 const works = (one: Watched): boolean => one.mainShare === null || (one.mainShare > 0.01 && one.mainShare < 0.5);
 
 export const stands = (one: Watched): boolean => one.main.length > 0 && one.since >= STUCK && !works(one);
-export const isStuck = (one: Watched): boolean => stands(one) && !reason(one);
+export const isStuck = (one: Watched): boolean => stands(one) && !reason(one) && one.moves < Date.now() / 1000 - one.since + STUCK / 2;
 
 /** The target that a screen shows when nobody chose: the one that stands longest, else the first. */
 export function likeliest(): string {
@@ -111,7 +118,7 @@ function renew(list: Process[]): void {
       since: before?.since ?? 0,
       mainShare: before?.mainShare ?? null,
       trouble: before?.trouble ?? "",
-      skills: before?.skills ?? [],
+      moves: before?.moves ?? 0,
     };
   });
   for (const gone of old.values()) state.ended.push({ process: gone.process, at: Date.now() / 1000 });
@@ -133,7 +140,8 @@ export function note(target: string, stacks: Stacks): void {
 async function look(one: Watched): Promise<void> {
   try {
     note(one.process.id, await askJson<Stacks>(at(one.process.id, "stacks")));
-    await weigh(one);
+    tellSoon();
+    void weigh(one).catch(() => {}); // the next look shows it
   } catch (error) {
     if (!(error instanceof Refused)) return;
     one.main = [];
@@ -162,19 +170,6 @@ async function weigh(one: Watched): Promise<void> {
   if (before) one.mainShare = (cpu - before.cpu) / ((at - before.at) / 1000);
 }
 
-async function runSkill(one: Watched): Promise<void> {
-  const asked = skillsAsked.get(one.process.id) ?? 0;
-  if (!has("/p/{}/skills/{}") || performance.now() - asked < 30000) return;
-  skillsAsked.set(one.process.id, performance.now());
-  try {
-    const path = at(one.process.id, "skills/health");
-    const told = await askJson<{ findings: Finding[] }>(path, { method: "POST", body: {} });
-    one.skills = told.findings.filter((finding) => finding.severity !== "info");
-  } catch {
-    one.skills = [];
-  }
-}
-
 /** What a process that cannot be looked at is left out of: one that said no is not asked each second. */
 const silent = new Map<string, number>();
 
@@ -184,7 +179,6 @@ async function lookAtAll(): Promise<void> {
     for (let one = waiting.shift(); one; one = waiting.shift()) {
       await look(one);
       if (one.trouble) silent.set(one.process.id, performance.now() + 30000);
-      void runSkill(one).then(tell);
     }
   };
   await Promise.all([worker(), worker(), worker()]);
@@ -201,9 +195,8 @@ export async function learnServer(): Promise<void> {
 }
 
 async function round(): Promise<void> {
-  if (!net.facts) await learnServer();
+  const [answer] = await Promise.all([askJson<{ processes: Process[] }>("api/v1/processes"), net.facts ? null : learnServer()]);
   if (!net.facts) return;
-  const answer = (await (await ask("api/v1/processes")).json()) as { processes: Process[] };
   renew(answer.processes.filter((one) => one.pid !== net.facts?.pid));
   if (!state.loaded) tell(); // the list is there before the first looks are
   state.loaded = true;
@@ -214,7 +207,7 @@ async function round(): Promise<void> {
 export async function watch(): Promise<void> {
   for (let pause = 500; ; ) {
     let wait = 1000;
-    if (net.token !== "none" && !document.hidden && !state.frozen) {
+    if (state.refused?.status !== 401 && !document.hidden && !state.frozen) {
       try {
         await round();
         pause = 500;
