@@ -46,6 +46,7 @@ typedef uint64_t prb_addr;
     CODE(NOMEM, "out of memory", 12)                                                               \
     CODE(TIMEOUT, "timeout", 13)   /* a bound was reached */                                       \
     CODE(BUSY, "busy", 14)         /* somebody else holds it: another tracer */                    \
+    CODE(PARTIAL, "partial", 15)   /* not all ranks answered */                                    \
     CODE(INTERNAL, "internal", 70) /* our mistake */
 
 enum prb_code {
@@ -115,6 +116,13 @@ PRB_API struct prb_process_list *prb_process_list(struct prb_error *err) PRB_MUS
 PRB_API void prb_process_list_free(struct prb_process_list *list);
 /* The one of this pid, or NULL. */
 PRB_API const struct prb_process *prb_process_find(const struct prb_process_list *list, pid_t pid);
+/*
+ * The environment of a process: "NAME=value" texts, each with its NUL, length bytes in all.  That of
+ * its start, or, where that has no RANK and PyTorch is loaded, the one that it has now: some
+ * launchers set RANK inside.  The caller frees it.  Errors: NOT_FOUND, PERMISSION, NOMEM.
+ */
+PRB_API char *prb_process_environment(pid_t pid, size_t *len_out,
+                                      struct prb_error *err) PRB_MUST_CHECK;
 /*
  * The process whose command line has a part: of a launcher, its ranks and their workers the lowest
  * rank, of a process and what descends from it that process; then note says so ("": only one has
@@ -244,6 +252,7 @@ struct prb_frame {
     /* of the frame object (Python) or the canonical frame address (native) */
     prb_addr addr;
     prb_addr code;      /* of the code object, or the program counter (native) */
+    uint64_t in_module; /* native: how far code is behind the first byte of its module; 0: none */
     int instruction;    /* offset of the current instruction in its code, bytes; -1: unknown */
     bool is_entry;      /* the outermost frame of one call of the evaluator from C */
     bool is_shim_entry; /* a shim frame stands above it (3.12+) */

@@ -73,6 +73,7 @@ class Frame(c.Structure):
         ("first_line", c.c_int),
         ("addr", c.c_uint64),
         ("code", c.c_uint64),
+        ("in_module", c.c_uint64),
         ("instruction", c.c_int),
         ("is_entry", c.c_bool),
         ("is_shim_entry", c.c_bool),

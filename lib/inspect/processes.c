@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "inspect/target.h"
+#include "proc/environment.h"
 #include "proc/ranks.h"
 #include "proc/stat.h"
 
@@ -131,15 +132,36 @@ static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
     process->rss = stat.field[PRB_STAT_RSS] * sysconf(_SC_PAGESIZE);
 }
 
-void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
+static void fill_ranks(struct prb_proc *proc, const struct prb_maps *code,
+                       struct prb_process *process)
 {
     PRB_AUTO(prb_buf) struct prb_buf environ = {0};
     struct prb_ranks ranks = {-1, -1, -1};
-    if (prb_proc_text(proc, "environ", &environ, NULL) && environ.data)
+    if (prb_proc_environment(proc, code, &environ) && environ.data)
         prb_ranks_of(&environ, &ranks);
     process->rank = ranks.rank;
     process->local_rank = ranks.local_rank;
     process->world_size = ranks.world_size;
+}
+
+void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
+{
+    fill_ranks(proc, NULL, process);
+}
+
+char *prb_process_environment(pid_t pid, size_t *len_out, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf environ = {0};
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, err);
+    if (!proc)
+        return NULL;
+    if (!prb_proc_environment(proc, NULL, &environ))
+        return PRB_NULL(prb_fail(err, PRB_PERMISSION,
+                                 "the environment of process %d cannot be read", (int)pid));
+    *len_out = environ.len;
+    prb_buf_add(&environ, "", 1);
+    char *text = prb_buf_steal(&environ);
+    return text ? text : PRB_NULL(prb_nomem(err));
 }
 
 int prb_process_rank(pid_t pid)
@@ -158,13 +180,10 @@ static bool is_probe(const char *path)
     return len >= tail && strcmp(path + len - tail, "libprobe.so") == 0;
 }
 
-static bool probe_mapped(struct prb_proc *proc)
+static bool probe_mapped(const struct prb_maps *code)
 {
-    PRB_AUTO(prb_maps) struct prb_maps maps = {0};
-    if (!prb_proc_code_maps(proc, &maps, NULL))
-        return false;
-    for (size_t i = 0; i < maps.count; i++)
-        if (is_probe(maps.items[i].path))
+    for (size_t i = 0; i < code->count; i++)
+        if (is_probe(code->items[i].path))
             return true;
     return false;
 }
@@ -193,8 +212,10 @@ static void describe(struct prb_proc *proc, const char *version, struct prb_aren
     process->python = version[0] ? prb_arena_strdup(arena, version) : NULL;
     process->executable = executable_of(process->pid, path) ? prb_arena_strdup(arena, path) : NULL;
     fill_from_stat(proc, process);
-    prb_process_ranks(proc, process);
-    process->has_probe = probe_mapped(proc);
+    PRB_AUTO(prb_maps) struct prb_maps code = {0};
+    prb_proc_code_maps(proc, &code, NULL);
+    fill_ranks(proc, &code, process);
+    process->has_probe = probe_mapped(&code);
 }
 
 /* ---- all processes ---- */

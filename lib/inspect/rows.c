@@ -251,6 +251,7 @@ struct prb_frame prb_reading_native_row(struct prb_reading *reading,
         .end_column = -1,
         .addr = native->cfa,
         .code = native->pc,
+        .in_module = native->module ? native->pc - native->module->start : 0,
         .instruction = -1,
         .guessed = native->guessed,
     };

@@ -1,0 +1,102 @@
+/* See environment.h. */
+#include "proc/environment.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "proc/elf.h"
+#include "proc/ranks.h"
+
+#define VARIABLES_MAX 4096
+#define VARIABLE_MAX 4096 /* bytes of one; longer ones say nothing of ranks */
+#define BATCH 64
+
+static const struct prb_map *mapped(const struct prb_maps *maps, const char *const *names)
+{
+    for (size_t i = 0; i < maps->count; i++)
+        for (const char *const *name = names; *name; name++)
+            if (maps->items[i].executable &&
+                strncmp(prb_base_name(maps->items[i].path), *name, strlen(*name)) == 0)
+                return &maps->items[i];
+    return NULL;
+}
+
+/* Where libc keeps the pointer to its list; 0: not found. */
+static prb_addr list_of(struct prb_proc *proc, const struct prb_map *libc)
+{
+    struct prb_symbol symbol;
+    uint64_t bias;
+    int fd = prb_proc_open_map(proc, libc, NULL);
+    PRB_AUTO(prb_elf) struct prb_elf *elf = fd < 0 ? NULL : prb_elf_open(fd, libc->path, NULL);
+    if (!elf || !prb_elf_symbol(elf, "environ", &symbol, NULL) ||
+        !prb_elf_bias(elf, libc->start, libc->offset, true, &bias))
+        return 0;
+    return bias + symbol.value;
+}
+
+/* Read a batch of variables; those that are cut are left out. */
+static void add_batch(struct prb_mem *mem, const uint64_t *at, size_t count, char *text,
+                      struct prb_buf *out)
+{
+    struct prb_range ranges[BATCH];
+    for (size_t i = 0; i < count; i++)
+        ranges[i] = (struct prb_range){at[i], text + i * VARIABLE_MAX, VARIABLE_MAX, 0};
+    if (!prb_mem_readv_some(mem, ranges, count, NULL))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strnlen(ranges[i].buf, ranges[i].got);
+        if (len && len < ranges[i].got)
+            prb_buf_add(out, ranges[i].buf, len + 1);
+    }
+}
+
+static void add_list(struct prb_mem *mem, prb_addr list, struct prb_buf *out)
+{
+    uint64_t at[BATCH];
+    PRB_AUTO_FREE char *text = malloc((size_t)BATCH * VARIABLE_MAX);
+    for (size_t done = 0; text && done < VARIABLES_MAX; done += BATCH) {
+        size_t got = prb_mem_read_some(mem, list + done * sizeof *at, at, sizeof at) / sizeof *at;
+        size_t count = 0;
+        while (count < got && at[count])
+            count++;
+        add_batch(mem, at, count, text, out);
+        if (count < BATCH)
+            return;
+    }
+}
+
+static void from_memory(struct prb_proc *proc, const struct prb_maps *code, struct prb_buf *out)
+{
+    static const char *const torch[] = {"libtorch", NULL};
+    static const char *const libcs[] = {"libc.so", "libc-2", "ld-musl", NULL};
+    const struct prb_map *libc = mapped(code, torch) ? mapped(code, libcs) : NULL;
+    struct prb_mem *mem = libc ? prb_proc_mem(proc, NULL) : NULL;
+    prb_addr at = mem ? list_of(proc, libc) : 0;
+    uint64_t list;
+    if (at && prb_mem_u64(mem, at, &list, NULL) && list)
+        add_list(mem, list, out);
+}
+
+bool prb_proc_environment(struct prb_proc *proc, const struct prb_maps *code, struct prb_buf *out)
+{
+    size_t before = out->len;
+    struct prb_ranks ranks = {-1, -1, -1};
+    bool ok = prb_proc_text(proc, "environ", out, NULL) && out->data;
+    if (ok && out->len > before && out->data[out->len - 1])
+        prb_buf_addc(out, '\0');
+    if (ok)
+        prb_ranks_of(out, &ranks);
+    if (ranks.rank >= 0 || !prb_proc_live(proc))
+        return ok;
+    PRB_AUTO(prb_buf) struct prb_buf now = {0};
+    PRB_AUTO(prb_maps) struct prb_maps own = {0};
+    if (!code && prb_proc_code_maps(proc, &own, NULL))
+        code = &own;
+    if (code)
+        from_memory(proc, code, &now);
+    if (!now.len || !prb_buf_ok(&now))
+        return ok;
+    out->len = before;
+    prb_buf_add(out, now.data, now.len);
+    return prb_buf_ok(out);
+}
