@@ -73,7 +73,7 @@ def test_declared_functions_are_defined_and_used():
         words.update(re.findall(r"\bprb_\w+", without_comments(read(path)) if path.endswith((".c", ".h", ".def")) else read(path)))
     undefined, unused = [], []
     for path in named(".h"):
-        if not path.startswith(("lib/", "inject/", "dap/", "cli/")):
+        if not path.startswith(("lib/", "inject/", "fleet/", "dap/", "cli/")):
             continue
         text = without_comments(read(path))
         for statement in re.findall(r"^(?!static|typedef|#|\s)[\w\s*]*?\b(prb_\w+)\([^;{}]*\)[^;{}]*;", text, re.M):

@@ -1,0 +1,72 @@
+/*
+ * fleet.h: one question to all ranks of a job, one answer, and what is missing.
+ *
+ * An address "@JOB[:RANKS]" is opened, and asked any number of times.  Each answer comes with its
+ * coverage: every rank asked for is in exactly one state.  A transport carries the questions to the
+ * hosts (transport.h); a kind says what a rank, its host and the asker do (kind.h).  Conventions are
+ * those of probing.h.  One handle serves one thread at a time.
+ */
+#ifndef PRB_FLEET_FLEET_H
+#define PRB_FLEET_FLEET_H
+
+#include "fleet/coverage.h"
+
+struct prb_fleet;
+
+struct prb_fleet_options {
+    const char
+        *bus; /* file, folder or URL; NULL: PROBING_BUS, ~/.config/probing/bus, else this host */
+    double budget; /* s for one question; 0: as its kind has it */
+    /* Asked some times a second while it waits; false ends the question (TIMEOUT).  May be NULL. */
+    bool (*go_on)(void *context);
+    void *context;
+};
+
+/* Whether a word of the command line is an address: it begins with '@'. */
+PRB_API bool prb_fleet_is(const char *word);
+/*
+ * Open "@" (the only job there is), "@JOB", "@local" (this host, whatever bus is configured), each
+ * also with ":RANKS" as "0-7,12".  options may be NULL.  Errors: USAGE (several jobs: listed; ranks
+ * beyond the job's), NOT_FOUND (no such job: those that there are).
+ */
+PRB_API struct prb_fleet *prb_fleet_open(const char *address,
+                                         const struct prb_fleet_options *options,
+                                         struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_fleet_close(struct prb_fleet *fleet);
+
+/* A process that is a rank. */
+struct prb_fleet_member {
+    int rank, local_rank, world_size; /* -1: not known */
+    int attempt;                      /* of its launcher, from 0 */
+    pid_t pid;                        /* on its host */
+    uid_t uid;
+    double started; /* s since the epoch, by its host's clock */
+    char job[128];  /* as identities.def names it */
+    char host[80];  /* the node's name, unique in the job: node1, node1#2 */
+    /* why it cannot be asked: two processes claim the rank; "": it can */
+    char refused[160];
+};
+
+struct prb_fleet_info {
+    const char *job;
+    int world_size; /* ranks from 0 to world_size - 1 */
+    unsigned hosts;
+    const char *transport;                  /* "local", "nats" */
+    const struct prb_fleet_member *members; /* by rank */
+    size_t member_count;
+    const struct prb_rank_set *asked; /* of 0 … world_size - 1 */
+};
+/* Of the latest look at the job: prb_fleet_open, then each question.  Borrowed until the next. */
+PRB_API const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet);
+
+/*
+ * Ask all ranks of the address.  kind: the name of a kind (fleet/kind.h); args: a JSON object as text, or NULL;
+ * result: what the kind fills (its header says which type).  False only when nobody could be asked;
+ * ranks that do not answer are in *coverage_out (prb_coverage_deinit).  Errors: USAGE,
+ * UNSUPPORTED (no such kind), TIMEOUT (go_on said so), NOMEM.
+ */
+PRB_API bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args,
+                           void *result, struct prb_coverage *coverage_out,
+                           struct prb_error *err) PRB_MUST_CHECK;
+
+#endif
