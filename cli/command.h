@@ -87,6 +87,9 @@ enum prb_global_option {
     PRB_GLOBAL_NAME,
     PRB_GLOBAL_EXE,
     PRB_GLOBAL_SYSROOT,
+    PRB_GLOBAL_BUS,
+    PRB_GLOBAL_TIMEOUT,
+    PRB_GLOBAL_STRICT,
     PRB_GLOBAL_COLOR,
     PRB_GLOBAL_VERBOSE,
     PRB_GLOBAL_HELP,
@@ -126,6 +129,8 @@ bool prb_run_has_target(const struct prb_run *run);
 const char *prb_run_ended(const struct prb_run *run);
 /* The word of -t or -n, when one target was named and it is not a process id; else NULL. */
 const char *prb_run_word(const struct prb_run *run);
+/* The address when the target is a job, "@JOB:RANKS" (cli/fleet/job.h opens it); else NULL. */
+const char *prb_run_job(const struct prb_run *run);
 /* The path of a saved profile, when the user named one as the target; else NULL. */
 const char *prb_run_profile(const struct prb_run *run);
 /* The process that the user named, without looking into it; for -t SOCKET 0, and the path. */

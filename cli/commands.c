@@ -13,11 +13,11 @@ const struct prb_command *const prb_commands[] = {
 };
 
 const struct prb_option prb_global_options[] = {
-    [PRB_GLOBAL_TARGET] =
-        {'t', "target", "TARGET",
-         "a pid, a core or snapshot file, a probe's socket, a unique part of a command line, or a "
-         "server: HOST:PORT",
-         NULL},
+    [PRB_GLOBAL_TARGET] = {'t', "target", "TARGET",
+                           "a pid, a core or snapshot file, a probe's socket, a unique part of a "
+                           "command line, a job: "
+                           "@JOB:RANKS, or a server: HOST:PORT",
+                           NULL},
     [PRB_GLOBAL_PID] = {'p', "pid", "PID", "a process by its number", NULL},
     [PRB_GLOBAL_NAME] = {'n', "name", "TEXT", "the Python process whose command line contains TEXT",
                          NULL},
@@ -25,6 +25,11 @@ const struct prb_option prb_global_options[] = {
                         "the executable of a core, when it is not where the core says", NULL},
     [PRB_GLOBAL_SYSROOT] = {0, "sysroot", "DIR", "the folder of the files that a core refers to",
                             NULL},
+    [PRB_GLOBAL_BUS] = {0, "bus", "FILE|URL", "of a job: the bus of its hosts' agents", NULL},
+    [PRB_GLOBAL_TIMEOUT] = {0, "timeout", "SECONDS",
+                            "of a job: how long to wait for its ranks' answers", NULL},
+    [PRB_GLOBAL_STRICT] = {0, "strict", NULL, "of a job: print nothing unless all ranks answer",
+                           NULL},
     [PRB_GLOBAL_COLOR] = {0, "color", "WHEN",
                           "colours: auto (on a terminal, unless NO_COLOR is set), always, never",
                           "auto always never"},

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/fleet/job.h"
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
 
@@ -50,14 +51,16 @@ static bool is_server_socket(const char *word)
 
 bool prb_word_is_server(const char *word)
 {
+    if (prb_fleet_is(word))
+        return false;
     return strncmp(word, "http://", 7) == 0 || strncmp(word, "https://", 8) == 0 ||
            is_server_socket(word) || (is_address(word) && access(word, F_OK) != 0);
 }
 
 bool prb_word_is_target(const char *word, bool first)
 {
-    return is_pids(word) ||
-           (first && (is_address(word) || strchr(word, '/') || access(word, F_OK) == 0));
+    return is_pids(word) || (first && (prb_fleet_is(word) || is_address(word) ||
+                                       strchr(word, '/') || access(word, F_OK) == 0));
 }
 
 static bool add_pid(struct prb_wanted_target *wanted, const char *digits, struct prb_error *err)
@@ -154,7 +157,15 @@ const char *prb_run_ended(const struct prb_run *run)
 const char *prb_run_word(const struct prb_run *run)
 {
     const struct prb_wanted_target *wanted = run->target;
-    return wanted && wanted->count == 1 && wanted->how != PRB_GLOBAL_PID ? wanted->word : NULL;
+    bool word = wanted && wanted->count == 1 && wanted->how != PRB_GLOBAL_PID;
+    return word && !prb_run_job(run) ? wanted->word : NULL;
+}
+
+const char *prb_run_job(const struct prb_run *run)
+{
+    const struct prb_wanted_target *wanted = run->target;
+    bool one = wanted && wanted->count == 1 && wanted->how == PRB_GLOBAL_TARGET;
+    return one && prb_fleet_is(wanted->word) ? wanted->word : NULL;
 }
 
 const char *prb_run_profile(const struct prb_run *run)
@@ -225,6 +236,26 @@ bool prb_run_target_words(const struct prb_run *run, const char **pid_out, const
     return !wanted || wanted->count == 1 || several(run, err);
 }
 
+/* The one process that "@JOB:RANK" means, on this host. */
+static pid_t rank_process(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    const struct prb_fleet_info *info = fleet ? prb_fleet_info(fleet) : NULL;
+    if (!info)
+        return 0;
+    int rank = prb_rank_set_next(info->asked, -1);
+    if (prb_rank_set_size(info->asked) != 1) {
+        prb_cli_fail(err, PRB_USAGE, "name one rank: @JOB:0", "%s needs one process, and %s has %u",
+                     run->command->name, prb_run_job(run), prb_rank_set_size(info->asked));
+        return 0;
+    }
+    for (size_t i = 0; i < info->member_count; i++)
+        if (info->members[i].rank == rank && !info->members[i].refused[0])
+            return info->members[i].pid;
+    prb_cli_fail(err, PRB_NOT_FOUND, "", "rank %d is not on this host", rank);
+    return 0;
+}
+
 static bool is_socket(const char *path)
 {
     struct stat status;
@@ -267,6 +298,8 @@ bool prb_run_process_or_job(const struct prb_run *run, bool whole_job, pid_t *pi
         *pid_out = wanted->pids[0];
         return true;
     }
+    if (prb_run_job(run))
+        return (*pid_out = rank_process(run, err)) > 0;
     if (wanted->how == PRB_GLOBAL_TARGET && is_socket(wanted->word)) {
         *socket_out = wanted->word;
         return true;
@@ -309,6 +342,10 @@ struct prb_target *prb_run_open(const struct prb_run *run, struct prb_error *err
         return NULL;
     if (wanted->how == PRB_GLOBAL_PID)
         return prb_target_open_pid(wanted->pids[0], err);
+    if (prb_run_job(run)) {
+        pid_t pid = rank_process(run, err);
+        return pid ? prb_target_open_pid(pid, err) : NULL;
+    }
     if (wanted->how == PRB_GLOBAL_TARGET && is_socket(wanted->word))
         return open_socket(wanted->word, err);
     return open_named(run, false, err);

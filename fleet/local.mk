@@ -1,3 +1,16 @@
 # Many machines: part of libprobing.  keys.c opens libcrypto when it is first needed.
 pkginclude_HEADERS += %D%/cluster.h
 libprb_la_SOURCES += %D%/bus_file.c %D%/bus_file.h %D%/cluster.h %D%/keys.c %D%/keys.h %D%/up.c %D%/up.h %D%/up_files.c %D%/up_server.c
+# Many machines: one question to all ranks of a job.  Part of libprobing; commands and servers use fleet.h.
+# A kind of question is one file with its name here; kinds.inc is made of this list.
+FLEET_KINDS = %D%/kind/stacks.c %D%/kind/hang.c
+libprb_la_SOURCES += %D%/fleet.h %D%/rank_set.h %D%/rank_set.c %D%/coverage.h %D%/coverage.c %D%/merged.h %D%/merged.c \
+	%D%/address.h %D%/address.c %D%/kind.h %D%/message.h %D%/request.c %D%/reply.c %D%/host.h %D%/host.c %D%/identity.c \
+	%D%/identities.def %D%/child.h %D%/child.c %D%/child_serve.c %D%/transport.h %D%/local.c %D%/root.c $(FLEET_KINDS)
+# Does a job hang?
+libprb_la_SOURCES += %D%/hang.h %D%/hang_kinds.def %D%/waits.def %D%/evidence.h %D%/evidence.c %D%/signs.c %D%/recorder.c \
+	%D%/verdict.c %D%/wavefront.h %D%/wavefront.c %D%/hang_json.c
+BUILT_SOURCES += %D%/kinds.inc
+CLEANFILES += %D%/kinds.inc
+%D%/kinds.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,KIND,$(FLEET_KINDS))

@@ -30,12 +30,12 @@ include tests/store/local.mk
 include tests/training/local.mk
 include tests/export/local.mk
 include tests/comm/local.mk
+include tests/fleet/local.mk
 include tests/security/local.mk
 include tests/skills/local.mk
 include tests/serve/local.mk
 include tests/page/local.mk
 include tests/bench/local.mk
-include tests/fleet/local.mk
 include tests/editors/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)

@@ -219,7 +219,7 @@ static bool fits_target(const struct line *line, const struct prb_option *global
 {
     const struct prb_command *command = line->run.command;
     ptrdiff_t at = global - prb_global_options;
-    if (at > PRB_GLOBAL_SYSROOT)
+    if (at > PRB_GLOBAL_STRICT)
         return true;
     return (!command || command->target != PRB_USES_NO_TARGET) &&
            (at > PRB_GLOBAL_NAME || !prb_run_has_target(&line->run));

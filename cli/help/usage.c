@@ -18,6 +18,7 @@ static const char *const meanings[] = {
     [PRB_IO] = "reading or writing a file failed",
     [PRB_NOMEM] = "out of memory",
     [PRB_TIMEOUT] = "a limit was reached",
+    [PRB_PARTIAL] = "not all ranks of a job answered",
     [PRB_BUSY] = "another debugger has the target, or another thread has the GIL",
     [PRB_INTERNAL] = "a bug in Probing",
 };

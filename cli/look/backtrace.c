@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/fleet/stacks.h"
 #include "cli/look/many.h"
 #include "cli/look/stacks.h"
 #include "cli/look/watch.h"
@@ -26,7 +27,8 @@ enum {
     ASYNC,
     SUBPROCESSES,
     RANKS,
-    REVEAL
+    REVEAL,
+    BY
 };
 
 static const struct prb_option options[] = {
@@ -48,6 +50,8 @@ static const struct prb_option options[] = {
     [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     [RANKS] = PRB_OPTION_READ_RANKS,
     [REVEAL] = {0, "reveal-secrets", NULL, "with --locals: what looks secret, not ***", NULL},
+    [BY] = {0, "by", "WHAT", "of a job: equal by function, or by line (the default)",
+            "function line"},
     {0},
 };
 
@@ -194,10 +198,32 @@ static bool draw_once(struct view *view, struct prb_error *err)
     return ok;
 }
 
+/* Of the ranks of a job, merged. */
+static bool of_job(const struct prb_run *run, const struct prb_stack_options *wanted,
+                   const char *thread, struct prb_error *err)
+{
+    static const int alone[] = {STOP, WATCH, LINES, ASYNC, SUBPROCESSES};
+    bool own = run->command->options == options;
+    for (size_t i = 0; own && i < sizeof alone / sizeof *alone; i++)
+        if (run->options[alone[i]].count)
+            return prb_usage(run, err, "--%s is for one process, and %s is a job",
+                             options[alone[i]].name, prb_run_job(run));
+    const char *by = own ? run->options[BY].text : NULL;
+    const struct prb_job_stacks how = {
+        .options = wanted,
+        .thread = thread,
+        .by_function = by && strcmp(by, "function") == 0,
+        .json = own && run->options[JSON].count,
+    };
+    return prb_job_backtrace(run, &how, err);
+}
+
 static bool backtrace(const struct prb_run *run, const struct prb_stack_options *wanted,
                       const char *thread, struct prb_error *err)
 {
     bool own = run->command->options == options;
+    if (prb_run_job(run))
+        return of_job(run, wanted, thread, err);
     double seconds = own && run->options[WATCH].count ? WATCH_SECONDS : 0; /* 0: once */
     if (own && !prb_run_number(run, WATCH, WATCH_LEAST, PRB_SECONDS_MOST, &seconds, err))
         return false;
@@ -254,7 +280,9 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
         thread = run->arguments[0];
     if (thread && prb_word_is_pid(thread)) /* by a number no other thread is read at all */
         wanted.only_thread = strtoull(thread, NULL, 10);
-    if (run->options[JSON].count && run->options[GROUP].count)
+    if (run->options[BY].count && !prb_run_job(run))
+        return prb_usage(run, err, "--by is for the ranks of a job: -t @JOB");
+    if (run->options[JSON].count && run->options[GROUP].count && !prb_run_job(run))
         return prb_usage(run, err, "--group folds text; --json lists every thread");
     if (run->options[LINES].count && !wanted.native)
         return prb_usage(run, err, "--source-lines goes with --native");
@@ -286,6 +314,7 @@ const struct prb_command prb_command_backtrace = {
         "probing -n train.py backtrace --native --locals  # by name, with C frames and variables\n"
         "probing 12345 bt --group  # one stack for each group of equal threads\n"
         "probing 12345 bt --ranks --group  # which ranks of its job are where\n"
-        "probing core.12345 bt --json  # of a core file, for scripts\n",
+        "probing core.12345 bt --json  # of a core file, for scripts\n"
+        "probing -t @ bt  # of all ranks of the job, the odd ones first\n",
     .run = run_backtrace,
 };

@@ -1,0 +1,59 @@
+/* See job.h. */
+#include "cli/fleet/job.h"
+
+#include "cli/options.h"
+#include "cli/print/out.h"
+
+#define LONGEST 3600.0 /* s */
+
+struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *err)
+{
+    return prb_run_open_job_for(run, 0, err);
+}
+
+struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
+                                       struct prb_error *err)
+{
+    const char *timeout = run->globals[PRB_GLOBAL_TIMEOUT].text;
+    struct prb_fleet_options options = {.bus = run->globals[PRB_GLOBAL_BUS].text, .budget = budget};
+    char *end = NULL;
+    if (timeout)
+        options.budget = strtod(timeout, &end);
+    if (timeout && (end == timeout || *end || !(options.budget >= PRB_SECONDS_LEAST) ||
+                    options.budget > LONGEST)) {
+        prb_usage(run, err, "--timeout is a number of seconds up to %g, not \"%s\"", LONGEST,
+                  timeout);
+        return NULL;
+    }
+    return prb_fleet_open(prb_run_job(run), &options, err);
+}
+
+bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,
+                     struct prb_error *err)
+{
+    struct prb_error why = {0};
+    if (prb_coverage_check(coverage, &why))
+        return true;
+    *run->status = prb_code_exit(why.code);
+    if (!run->globals[PRB_GLOBAL_STRICT].count)
+        return true;
+    *err = why;
+    return false;
+}
+
+void prb_out_coverage(const struct prb_coverage *coverage)
+{
+    PRB_AUTO_FREE char *line = prb_coverage_line(coverage);
+    if (line)
+        prb_out_note(line);
+}
+
+void prb_out_ranks(FILE *out, const struct prb_rank_set *ranks, unsigned of)
+{
+    PRB_AUTO_FREE char *text = prb_rank_set_text(ranks);
+    unsigned count = prb_rank_set_size(ranks);
+    if (count == 1)
+        fprintf(out, "rank %s", text ? text : "?");
+    else
+        fprintf(out, "ranks %s (%u of %u)", text ? text : "?", count, of);
+}

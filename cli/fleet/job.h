@@ -1,0 +1,24 @@
+/* What commands share whose target is a job: "@JOB:RANKS". */
+#ifndef PRB_CLI_JOB_H
+#define PRB_CLI_JOB_H
+
+#include "cli/command.h"
+#include "fleet/fleet.h"
+
+PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
+
+/* Open the job that the user named (prb_run_job), with --bus and --timeout. */
+struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
+/* The same, with a budget for each question where --timeout gives none (0: the kind's). */
+struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
+                                       struct prb_error *err) PRB_MUST_CHECK;
+/* After an answer, before anything of it is printed: false, PARTIAL, with --strict when not all
+ * ranks answered; else then the exit status is that of PARTIAL. */
+bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,
+                     struct prb_error *err);
+/* The line on standard error, behind what is not JSON. */
+void prb_out_coverage(const struct prb_coverage *coverage);
+/* "rank 3", "ranks 0-2 (3 of 4)", without the end of the line. */
+void prb_out_ranks(FILE *out, const struct prb_rank_set *ranks, unsigned of);
+
+#endif

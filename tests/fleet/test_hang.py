@@ -1,0 +1,94 @@
+"""`probing hang` on jobs of four gloo ranks, each made to hang in another way: the rank that it names is the staged one."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from support.target import DEADLINE, TARGETS
+from support.torch_python import torch_python
+
+# (case, guilty rank, kind, a function that its frames have)
+CASES = [("reader", 1, "sleep", "read_shard"), ("loop", 2, "loop", "count_tokens"), ("lock", 3, "lock", "take_lock"),
+         ("skip", 0, "collective", "end_step"), ("extra", 2, "collective", "extra_sync"), ("stop", 1, "stopped", None),
+         ("tensor", 3, "sleep", "read_shard"), ("pipeline", 1, "sleep", "read_shard")]
+
+
+@pytest.mark.parametrize("case,guilty,kind,function", CASES, ids=[case[0] for case in CASES])
+def test_guilty_rank(hang, ask, case, guilty, kind, function):
+    address, pids = hang(case, guilty)
+    done = ask("-t", address, "hang", "--every", 0.5, "-f", "json")
+    verdict = done.json
+    assert done.status == 0 and verdict["hung"], done.out
+    assert [(cause["ranks"], cause["pid"], cause["kind"]) for cause in verdict["cause"]] == [(str(guilty), pids[guilty], kind)]
+    if function:
+        assert any(frame["name"].endswith(function) for frame in verdict["cause"][0]["frames"])
+    waiting = sorted(int(rank) for part in verdict["waiting"] for rank in ranks_of(part["ranks"]))
+    assert waiting == [rank for rank in range(4) if rank != guilty]
+    assert verdict["coverage"]["answered"] == "0-3" and verdict["since"] >= 0.5
+
+
+def ranks_of(text):
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def test_slow_is_not_hung(hang, ask):
+    """It sleeps in each step, and the others wait for it, but collectives pass."""
+    address, _ = hang("slow", 2)
+    done = ask("-t", address, "hang", "--every", 1)
+    assert done.status == 0 and "not hung" in done.out and "cause" not in done.out, done.out
+
+
+def test_text(hang, ask):
+    address, pids = hang("reader", 2)
+    done = ask("-t", address, "hang", "--every", 0.5)
+    assert re.search(r"rank (\d+)", done.out).group(1) == "2", done.out
+    labels = [line.split()[0] for line in done.out.splitlines()[2:] if not line.startswith(" ")]
+    assert labels == ["cause", "waiting", "evidence", "next"], done.out
+    assert "pid {}".format(pids[2]) in done.out and "all_reduce" in done.out and "sync_grads (hang_jobs.py:" in done.out
+    command = done.out.splitlines()[-1].split()[1:]
+    assert command[0] == "probing"
+    shown = ask(*command[1:])
+    assert shown.status == 0 and "read_shard" in shown.out
+
+
+def test_under_torchrun(ask):
+    """One real launch: the job has torchrun's random name, and its launcher is not a rank."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    launcher = subprocess.Popen([torch_python(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4",
+                                 os.path.join(TARGETS, "hang_jobs.py"), "reader", "3"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
+                                env={key: value for key, value in os.environ.items() if key != "PROBING_JOB"})
+    try:
+        pid = int(launcher.stdout.readline().split()[1])
+        with open("/proc/{}/environ".format(pid)) as file:
+            job = next(word.partition("=")[2] for word in file.read().split("\0") if word.startswith("TORCHELASTIC_RUN_ID="))
+        verdict = ask("-t", "@" + job, "hang", "--every", 2, "-f", "json").json
+        assert verdict["hung"] and [(cause["ranks"], cause["pid"]) for cause in verdict["cause"]] == [("3", pid)], verdict
+    finally:
+        launcher.terminate()
+        launcher.communicate(timeout=DEADLINE)
+
+
+def test_one_process(start_ranks, ask):
+    job = start_ranks(1)
+    pid = job.processes[0].pid
+    verdict = ask(pid, "hang", "--every", 0.3, "-f", "json").json
+    assert verdict["hung"] and verdict["since_at_least"] and verdict["cause"][0]["pid"] == pid
+    assert verdict["cause"][0]["frames"][0]["name"] == "innermost"
+
+
+MOVING = {"cpu": "while True: pass", "switches": "while True: time.sleep(0.01)", "locals": "n = 0\n    while True: n += 1; time.sleep(0.4)"}
+
+
+@pytest.mark.parametrize("how", MOVING)
+def test_movement(start_ranks, ask, how):
+    """Equal stacks alone are never called hung."""
+    program = "import time\ndef work():\n    {}\nprint('ready', flush=True)\nwork()\n".format(MOVING[how])
+    job = start_ranks(1, program=program)
+    done = ask(job.processes[0].pid, "hang", "--every", 1)
+    assert done.status == 0 and "not hung" in done.out, done.out

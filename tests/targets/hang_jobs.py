@@ -1,0 +1,157 @@
+"""Jobs of four ranks over gloo, one after the other, each made to hang.  A line "CASE GUILTY JOB" ends the last one and starts
+the next; "pids RANK0 ... RANK3" is said when the guilty rank is at the place where it stays.  The ranks are forked, so that
+torch is imported once; their RANK and the like are set inside, as Ray and torch.multiprocessing do.
+
+Under torchrun: hang_jobs.py CASE GUILTY is one rank.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+import torch
+from torch import distributed
+
+RANKS = 4
+
+
+class Rank:
+    def __init__(self, case, guilty, ready):
+        self.case, self.guilty, self.ready = case, guilty, ready
+        self.rank = int(os.environ["RANK"])
+        torch.set_num_threads(1)
+        distributed.init_process_group("gloo")
+        self.pairs = [distributed.new_group(ranks) for ranks in ((0, 1), (2, 3))]
+        self.columns = [distributed.new_group(ranks) for ranks in ((0, 2), (1, 3))]
+        self.gradients = torch.ones(100)
+        self.dp = distributed.new_group(list(range(RANKS)))
+
+    def is_now(self, step):
+        if step != 3 or self.rank != self.guilty:
+            return False
+        self.ready()
+        return True
+
+    # What the guilty rank does.
+
+    def read_shard(self):
+        time.sleep(3600)
+
+    def count_tokens(self):
+        while True:
+            pass
+
+    def take_lock(self):
+        lock = threading.Lock()
+        lock.acquire()
+        with lock:
+            pass
+
+    def stop(self):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def extra_sync(self):
+        distributed.all_reduce(self.gradients, group=self.dp)
+
+    def load_batch(self, step):
+        if self.is_now(step):
+            {"reader": self.read_shard, "loop": self.count_tokens, "lock": self.take_lock, "stop": self.stop,
+             "tensor": self.read_shard, "pipeline": self.read_shard}[self.case]()
+
+    # What all do.
+
+    def sync_grads(self):
+        distributed.all_reduce(self.gradients, group=self.dp)
+
+    def forward(self):
+        distributed.all_reduce(self.gradients, group=self.pairs[self.rank // 2])
+
+    def end_step(self):
+        distributed.barrier()
+
+    def plain(self, step):
+        self.load_batch(step)
+        self.sync_grads()
+        self.end_step()
+
+    def skip(self, step):
+        if not self.is_now(step):
+            self.sync_grads()
+        self.end_step()
+
+    def extra(self, step):
+        self.sync_grads()
+        if self.is_now(step):
+            self.extra_sync()
+        self.end_step()
+
+    def tensor(self, step):
+        self.load_batch(step)
+        self.forward()
+        distributed.all_reduce(self.gradients, group=self.columns[self.rank % 2])
+
+    def pipeline(self, step):
+        if self.rank:
+            distributed.recv(self.gradients, self.rank - 1)
+        self.load_batch(step)
+        distributed.send(self.gradients, (self.rank + 1) % RANKS)
+        if not self.rank:
+            distributed.recv(self.gradients, RANKS - 1)
+
+    def slow(self, step):
+        self.is_now(step)
+        if self.rank == self.guilty:
+            time.sleep(0.1)
+        self.sync_grads()
+
+    def train(self):
+        one_step = getattr(self, self.case if self.case in ("skip", "extra", "tensor", "pipeline", "slow") else "plain")
+        step = 0
+        while True:
+            one_step(step)
+            step += 1
+
+
+def start(case, guilty, job):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    reader, writer = os.pipe()
+    pids = []
+    for rank in range(RANKS):
+        pids.append(os.fork())
+        if not pids[-1]:
+            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
+                              MASTER_PORT=str(port), PROBING_JOB=job)
+            os.close(reader)
+            Rank(case, guilty, lambda: os.write(writer, b"x")).train()
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    return pids
+
+
+def end(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def serve():
+    pids = []
+    print("ready", flush=True)
+    for line in sys.stdin:
+        end(pids)
+        case, guilty, job = line.split()
+        pids = start(case, int(guilty), job)
+        print("pids", *pids, flush=True)
+    end(pids)
+
+
+if len(sys.argv) > 1:
+    Rank(sys.argv[1], int(sys.argv[2]), lambda: print("pid", os.getpid(), flush=True)).train()
+else:
+    serve()
