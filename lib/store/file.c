@@ -2,7 +2,6 @@
 #include "store/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -238,6 +237,7 @@ void prb_store_close(struct prb_store_file *file)
             sqlite3_finalize(file->statements[i]);
     if (file->sqlite)
         sqlite3_close_v2(file->sqlite);
+    prb_store_leave(file);
     prb_packer_free(file->packer);
     prb_arena_deinit(&file->arena);
     free(file->processes);
@@ -259,17 +259,26 @@ static int64_t number_of(struct prb_store_file *file, const char *sql)
 
 /* A file of WAL mode whose folder we may not write to cannot be locked; when nobody has it open,
  * it needs no lock. */
+static bool needs_no_lock(const struct prb_store_file *file, const char *log)
+{
+    struct stat st;
+    int rc = sqlite3_errcode(file->sqlite) & 0xff;
+    bool has_log = stat(log, &st) == 0 && st.st_size;
+    return (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && !has_log && prb_store_alone(file);
+}
+
 static bool open_to_read(struct prb_store_file *file, struct prb_error *err)
 {
     PRB_AUTO_FREE char *log = NULL;
-    struct stat st;
-    if (prb_sqlite_open_file(file->path, false, &file->sqlite, err) &&
-        number_of(file, "PRAGMA application_id") >= 0)
+    if (!prb_sqlite_open_file(file->path, false, &file->sqlite, err))
+        return false;
+    sqlite3_busy_timeout(file->sqlite, BUSY_MS);
+    if (number_of(file, "PRAGMA application_id") >= 0)
         return true;
     if (asprintf(&log, "%s-wal", file->path) < 0)
         return prb_nomem(err);
-    if (!file->sqlite || (stat(log, &st) == 0 && st.st_size))
-        return file->sqlite ? prb_store_failed(file, err) : false;
+    if (!needs_no_lock(file, log))
+        return prb_store_failed(file, err);
     sqlite3_close_v2(file->sqlite);
     file->sqlite = NULL;
     return prb_sqlite_open_finished(file->path, &file->sqlite, err);
@@ -290,10 +299,6 @@ static bool check(struct prb_store_file *file, struct prb_error *err)
 /* An empty file, by whom ever, gets the tables in one transaction. */
 static bool open_to_write(struct prb_store_file *file, struct prb_error *err)
 {
-    int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return prb_fail_sys(err, errno, "%s", file->path);
-    close(fd);
     if (!prb_sqlite_open_file(file->path, true, &file->sqlite, err))
         return false;
     sqlite3_busy_timeout(file->sqlite, BUSY_MS);
@@ -314,7 +319,7 @@ struct prb_store_file *prb_store_open(const char *path, bool write, struct prb_e
     if (!file || !(file->path = strdup(path)))
         return PRB_NULL(prb_nomem(err));
     file->write = write;
-    if (!(file->packer = prb_packer_new(err)) ||
+    if (!(file->packer = prb_packer_new(err)) || !prb_store_enter(file, err) ||
         !(write ? open_to_write : open_to_read)(file, err) || !check(file, err))
         return NULL;
     sqlite3_busy_timeout(file->sqlite, BUSY_MS);

@@ -2,6 +2,8 @@
 #ifndef PRB_STORE_FILE_PARTS_H
 #define PRB_STORE_FILE_PARTS_H
 
+#include <sys/types.h>
+
 #include "sql/sqlite.h"
 #include "store/file.h"
 
@@ -37,6 +39,9 @@ struct prb_store_file {
     struct prb_packer *packer;
     char *path;
     bool write;
+    struct prb_store_file *next; /* of those that this process has open */
+    dev_t device;
+    ino_t inode;
     struct prb_arena arena; /* of the lists */
     struct prb_store_process *processes;
     size_t process_count, process_cap;

@@ -2,7 +2,6 @@
 #include "store/folder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <string.h>
@@ -11,8 +10,6 @@
 
 #define BELOW "/.local/state"
 #define FILES_MAX 10000
-#define SQLITE_MAGIC "SQLite format 3"
-#define APPLICATION_OFFSET 68 /* of the application_id in a database file */
 
 /* ---- the folder ---- */
 
@@ -80,16 +77,6 @@ bool prb_store_folder(bool make, char **out, struct prb_error *err)
         return false;
     *out = prb_buf_steal(&path);
     return *out || prb_nomem(err);
-}
-
-bool prb_store_is(const char *path)
-{
-    unsigned char head[100];
-    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    static const unsigned char application[] = {0x50, 0x52, 0x42, 0x53};
-    return fd >= 0 && read(fd, head, sizeof head) == sizeof head &&
-           memcmp(head, SQLITE_MAGIC, sizeof SQLITE_MAGIC) == 0 &&
-           memcmp(head + APPLICATION_OFFSET, application, sizeof application) == 0;
 }
 
 /* ---- finding ---- */
