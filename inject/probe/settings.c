@@ -19,6 +19,8 @@ static const struct {
     {"PROBE_ADDR", "probing.listen"},
     {"PROBE_BG", "probing.background"},
     {"PROBE_TORCH_EXPRS", "probing.torch.exprs"},
+    {"PROBING_CPU_SAMPLE_MS", "probing.cpu.sample_interval"},
+    {"PROBING_GPU_SAMPLE_MS", "probing.gpu.sample_interval"},
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

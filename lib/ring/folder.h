@@ -45,4 +45,22 @@ struct prb_ring_about {
 /* False: it says nothing. */
 bool prb_ring_about_read(int folder, struct prb_ring_about *out);
 
+/* Beside it, by the process: settings that somebody gave it and that its collector follows, lines
+ * "KEY NUMBER". */
+#define PRB_RING_SETTINGS "settings.ring-about"
+enum prb_ring_setting {
+    PRB_RING_CPU_INTERVAL, /* ms, as all times here */
+    PRB_RING_GPU_INTERVAL,
+    PRB_RING_RETENTION,
+    PRB_RING_STORE_RAW,
+    PRB_RING_STORE_MINUTES,
+    PRB_RING_STORE_MEMORY, /* bytes */
+    PRB_RING_SETTINGS_COUNT
+};
+extern const char *const prb_ring_setting_keys[PRB_RING_SETTINGS_COUNT];
+/* Of each, -1: nobody gave it. */
+void prb_ring_settings_read(int folder, int64_t out[PRB_RING_SETTINGS_COUNT]);
+/* All at once, in place of those before. */
+bool prb_ring_settings_write(int folder, const int64_t values[PRB_RING_SETTINGS_COUNT]);
+
 #endif

@@ -166,7 +166,8 @@ static unsigned best_order(struct prb_packer *packer, struct scratch *scratch, c
     unsigned best = 0;
     count = count < PRB_STORE_TRIAL ? count : PRB_STORE_TRIAL;
     *size_out = SIZE_MAX;
-    for (unsigned order = 0; order < ORDERS; order++) {
+    /* What is next to nothing cannot get smaller: most columns hardly change within a chunk. */
+    for (unsigned order = 0; order < ORDERS && *size_out > count / 32; order++) {
         unsigned width = differences(from, count, order, scratch->different);
         to_planes(scratch->different, count, width, scratch->planes);
         size_t size = prb_store_packed_size(packer, scratch->planes, width * count);

@@ -169,11 +169,21 @@ static bool take_shape(struct prb_store_file *file, sqlite3_stmt *row)
     return true;
 }
 
+const char *const prb_store_wish_keys[PRB_STORE_WISHES] = {
+    [PRB_STORE_WISH_SECONDS] = "retention",
+    [PRB_STORE_WISH_RAW] = "raw",
+    [PRB_STORE_WISH_MINUTES] = "minutes",
+    [PRB_STORE_WISH_MEMORY] = "memory",
+};
+
 static bool take_about(struct prb_store_file *file, sqlite3_stmt *row)
 {
     const char *key = (const char *)sqlite3_column_text(row, 0);
     if (key && strcmp(key, "job") == 0)
         file->job = text_at(file, row, 1);
+    for (size_t i = 0; key && i < PRB_STORE_WISHES; i++)
+        if (strcmp(key, prb_store_wish_keys[i]) == 0)
+            file->wishes[i] = sqlite3_column_double(row, 1);
     return true;
 }
 
@@ -201,6 +211,8 @@ bool prb_store_refresh(struct prb_store_file *file, struct prb_error *err)
     file->arena = (struct prb_arena){0};
     file->process_count = file->shape_count = 0;
     file->job = NULL;
+    for (size_t i = 0; i < PRB_STORE_WISHES; i++)
+        file->wishes[i] = -1;
     return list(
                file,
                "SELECT id, pid, started, ended, rank, world_size, command FROM process ORDER BY id",
@@ -223,6 +235,11 @@ const struct prb_store_shape *prb_store_shapes(const struct prb_store_file *file
 }
 
 const char *prb_store_job(const struct prb_store_file *file) { return file->job ? file->job : ""; }
+
+double prb_store_wish(const struct prb_store_file *file, enum prb_store_wish which)
+{
+    return file->wishes[which];
+}
 
 const char *prb_store_path(const struct prb_store_file *file) { return file->path; }
 

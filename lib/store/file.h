@@ -50,6 +50,16 @@ const struct prb_store_shape *prb_store_shapes(const struct prb_store_file *file
 /* The job's name: its program's, or the launcher's. */
 const char *prb_store_job(const struct prb_store_file *file);
 
+/* How long the file's job wishes its rows kept: seconds, of MEMORY bytes; below 0: it did not say. */
+enum prb_store_wish {
+    PRB_STORE_WISH_SECONDS,
+    PRB_STORE_WISH_RAW,
+    PRB_STORE_WISH_MINUTES,
+    PRB_STORE_WISH_MEMORY,
+    PRB_STORE_WISHES
+};
+double prb_store_wish(const struct prb_store_file *file, enum prb_store_wish which);
+
 /* ---- reading ---- */
 
 /* Everything between these is one moment of the file. */
@@ -110,6 +120,8 @@ bool prb_store_commit(struct prb_store_file *file, struct prb_error *err);
 void prb_store_rollback(struct prb_store_file *file);
 
 bool prb_store_set_job(struct prb_store_file *file, const char *name, struct prb_error *err);
+bool prb_store_set_wish(struct prb_store_file *file, enum prb_store_wish which, double value,
+                        struct prb_error *err);
 /* Find by pid and start, or add; then its other fields are those given.  0: err. */
 int64_t prb_store_add_process(struct prb_store_file *file, const struct prb_store_process *process,
                               struct prb_error *err);

@@ -48,14 +48,28 @@ struct prb_store_file {
     struct prb_store_shape *shapes;
     size_t shape_count, shape_cap;
     const char *job;
-    uint64_t checks; /* of SQLite's machine in the running statement */
+    double wishes[PRB_STORE_WISHES]; /* below 0: none */
+    uint64_t checks;                 /* of SQLite's machine in the running statement */
 };
+
+/* ---- opened.c: which of them this process has open ---- */
+
+/* Before SQLite opens it; to write: made where it is not there.  False: err. */
+bool prb_store_enter(struct prb_store_file *file, struct prb_error *err);
+/* After SQLite closed it. */
+void prb_store_leave(struct prb_store_file *file);
+/* Whether no other of this process is the same file. */
+bool prb_store_alone(const struct prb_store_file *file);
+
+/* ---- file.c: statements ---- */
 
 /* A statement, ready to be bound; NULL: err. */
 sqlite3_stmt *prb_store_statement(struct prb_store_file *file, enum prb_store_statement which,
                                   struct prb_error *err);
 /* Run one that gives no rows, and reset it. */
 bool prb_store_run(struct prb_store_file *file, sqlite3_stmt *statement, struct prb_error *err);
+/* Keys of the table about. */
+extern const char *const prb_store_wish_keys[PRB_STORE_WISHES];
 /* What SQLite said; false. */
 bool prb_store_failed(struct prb_store_file *file, struct prb_error *err);
 /* Resets a statement at the end of the scope. */

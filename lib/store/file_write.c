@@ -31,6 +31,20 @@ bool prb_store_set_job(struct prb_store_file *file, const char *name, struct prb
     return prb_store_run(file, set, err);
 }
 
+bool prb_store_set_wish(struct prb_store_file *file, enum prb_store_wish which, double value,
+                        struct prb_error *err)
+{
+    sqlite3_stmt *set = prb_store_statement(file, PRB_STORE_SET_ABOUT, err);
+    if (!set)
+        return false;
+    sqlite3_bind_text(set, 1, prb_store_wish_keys[which], -1, SQLITE_STATIC);
+    sqlite3_bind_double(set, 2, value);
+    if (!prb_store_run(file, set, err))
+        return false;
+    file->wishes[which] = value;
+    return true;
+}
+
 static int64_t find_process(struct prb_store_file *file, const struct prb_store_process *process,
                             struct prb_error *err)
 {

@@ -80,11 +80,19 @@ static bool list(const char *path, struct folder *folder, struct prb_error *err)
     return true;
 }
 
-static bool expire(struct folder *folder, double before, struct prb_error *err)
+/* What the file's job wishes, else what holds for all. */
+static double wish(const struct kept *kept, enum prb_store_wish which, double otherwise)
+{
+    double wished = prb_store_wish(kept->file, which);
+    return wished >= 0 ? wished : otherwise;
+}
+
+static bool expire(struct folder *folder, double seconds, double now, struct prb_error *err)
 {
     for (size_t i = 0; i < folder->count; i++) {
         struct kept *kept = &folder->items[i];
-        if (kept->oldest < before) {
+        double age = wish(kept, PRB_STORE_WISH_SECONDS, seconds), before = now - age;
+        if (age > 0 && kept->oldest < before) {
             if (!prb_store_remove(kept->file, before, 0, err))
                 return false;
             measure(kept);
@@ -93,9 +101,28 @@ static bool expire(struct folder *folder, double before, struct prb_error *err)
     return true;
 }
 
+/* A file that its job wishes smaller than the others. */
+static bool shrink_own(struct kept *kept, struct prb_error *err)
+{
+    double most = wish(kept, PRB_STORE_WISH_MEMORY, 0);
+    for (int turn = 0; turn < TURNS_MAX && most > 0; turn++) {
+        if ((double)kept->bytes <= most || !isfinite(kept->oldest))
+            return true;
+        if (!prb_store_remove(kept->file, INFINITY, 32, err))
+            return false;
+        measure(kept);
+    }
+    return true;
+}
+
 /* The oldest chunks first, whichever file has them. */
 static bool shrink(struct folder *folder, uint64_t most, struct prb_error *err)
 {
+    for (size_t i = 0; i < folder->count; i++)
+        if (!shrink_own(&folder->items[i], err))
+            return false;
+    if (!most)
+        return true;
     for (int turn = 0; turn < TURNS_MAX; turn++) {
         uint64_t bytes = 0;
         struct kept *oldest = NULL;
@@ -122,8 +149,13 @@ static bool thin(struct folder *folder, const struct prb_store_limits *limits, d
     for (size_t i = 0; i < folder->count; i++) {
         struct kept *kept = &folder->items[i];
         struct prb_thinned thinned;
-        good = prb_store_thin(kept->file, limits->rules, limits->rule_count, &limits->ages, now,
-                              &thinned, err) &&
+        const struct prb_store_ages ages = {
+            .join = limits->ages.join,
+            .raw = wish(kept, PRB_STORE_WISH_RAW, limits->ages.raw),
+            .minutes = wish(kept, PRB_STORE_WISH_MINUTES, limits->ages.minutes),
+        };
+        good = prb_store_thin(kept->file, limits->rules, limits->rule_count, &ages, now, &thinned,
+                              err) &&
                good;
         if (thinned.chunks) {
             good = prb_store_vacuum(kept->file, err) && good;
@@ -150,11 +182,10 @@ bool prb_store_keep(const char *folder, const struct prb_store_limits *limits,
 {
     PRB_AUTO(folder) struct folder files = {0};
     double now = (double)time(NULL);
-    if (!list(folder, &files, err) ||
-        (limits->seconds > 0 && !expire(&files, now - limits->seconds, err)))
+    if (!list(folder, &files, err) || !expire(&files, limits->seconds, now, err))
         return false;
     bool thinned = thin(&files, limits, now, err);
-    if (limits->bytes && !shrink(&files, limits->bytes, err))
+    if (!shrink(&files, limits->bytes, err))
         return false;
     remove_empty(&files, now);
     return thinned;

@@ -6,6 +6,7 @@
 
 #include "store/thin.h"
 
+/* Of files whose job does not wish otherwise (prb_store_wish). */
 struct prb_store_limits {
     double seconds; /* older chunks are removed; 0: none is too old */
     uint64_t bytes; /* of all files: the oldest chunks are removed until they are no more; 0: any */

@@ -12,6 +12,7 @@
 #include "inject/probe/settings.h"
 #include "inject/probe/start.h"
 #include "inject/probe/tables/about.h"
+#include "ring/folder.h"
 #include "table/recorded/names.h"
 
 #define TABLES_AIM 8 /* so many tables of the greatest size share the memory */
@@ -19,6 +20,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PRB_RING_PATH_MAX];
 static int held = -1; /* keeps the folder from being swept */
+static bool was_told; /* to the collector: told */
+static int64_t told[PRB_RING_SETTINGS_COUNT];
 
 static int make_folder(void *err)
 {
@@ -34,10 +37,38 @@ static int make_folder(void *err)
 static uint64_t memory(void) { return (uint64_t)prb_settings_number("probing.max_memory", 0); }
 static double retention(void) { return prb_settings_number("probing.retention_days", 0); }
 
-static void configure(void)
+/* What the collector of this process follows, for it to read.  With the lock held. */
+static void tell_settings(void)
+{
+    int64_t values[PRB_RING_SETTINGS_COUNT];
+    bool any = false;
+    for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++) {
+        const char *key = prb_ring_setting_keys[i];
+        double number = prb_settings_given(key) ? prb_settings_number(key, -1) : -1;
+        bool is_time = i != PRB_RING_STORE_MEMORY;
+        values[i] = number < 0 ? -1 : (int64_t)(is_time ? number * 1e3 + 0.5 : number);
+        any = any || values[i] >= 0;
+    }
+    bool same = was_told ? memcmp(values, told, sizeof told) == 0 : !any;
+    if (same || !prb_ring_settings_write(held, values))
+        return;
+    memcpy(told, values, sizeof told);
+    was_told = true;
+}
+
+static void set_limits(void)
 {
     prb_ring_set_memory(memory());
     prb_ring_set_retention(retention());
+}
+
+static void configure(void)
+{
+    set_limits();
+    pthread_mutex_lock(&lock);
+    if (held >= 0)
+        tell_settings();
+    pthread_mutex_unlock(&lock);
 }
 
 /* With the lock held. */
@@ -50,7 +81,8 @@ static bool ready(struct prb_error *err)
     held = prb_own_fd_make(make_folder, err);
     if (held < 0)
         return false;
-    configure();
+    set_limits();
+    tell_settings();
     if (prb_ring_data_dir(data_dir, NULL))
         prb_ring_sweep(data_dir, retention(), memory());
     return true;
@@ -90,6 +122,7 @@ static void end(void)
         prb_ring_tables_free();
     prb_own_fd_close(held);
     held = -1;
+    was_told = false;
     pthread_mutex_unlock(&lock);
 }
 
@@ -97,6 +130,7 @@ static void forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     held = -1;
+    was_told = false;
     folder[0] = '\0';
 }
 
