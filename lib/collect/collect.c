@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/real.h"
 #include "collect/parts.h"
 #include "store/folder.h"
 #include "store/keep.h"
@@ -134,8 +135,9 @@ static void keep(struct state *state, bool now)
     struct prb_error err = {0};
     const struct prb_store_limits limit = limits();
     double time = prb_clock_s();
-    if (!now && time < state->kept + KEEP)
+    if (!now && !state->collection.wishes_change && time < state->kept + KEEP)
         return;
+    state->collection.wishes_change = false;
     state->kept = time;
     if (!prb_store_keep(state->collection.store, &limit, &err))
         say(state, "%s; nothing was removed", err.text);
@@ -144,8 +146,13 @@ static void keep(struct state *state, bool now)
 static bool wait_for_turn(struct state *state)
 {
     struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
-    double sample = prb_collect_seconds(PRB_COLLECT_CPU);
-    double seconds = sample > 0 && sample < TURN ? sample : TURN;
+    double seconds = TURN;
+    for (size_t i = 0; i < state->collection.count; i++) {
+        const struct prb_collected *process = &state->collection.items[i];
+        double sample = prb_collect_seconds(process, PRB_COLLECT_CPU);
+        if (!process->ended && sample > 0)
+            seconds = prb_lesser(seconds, sample);
+    }
     int ms = (int)((state->failing ? TURN_FAILED : seconds) * 1000);
     return poll(&end, 1, ms) <= 0;
 }

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "collect/parts.h"
-#include "host/cgroup.h"
 #include "host/gpu.h"
 #include "host/memory.h"
 #include "host/network.h"
@@ -17,8 +16,6 @@
 #include "proc/stat.h"
 #include "store/host.h"
 
-#define SECONDS_DEFAULT 1.0
-#define SECONDS_MIN 0.1
 #define GPU_LESS 60.0   /* s: until a machine without GPUs is asked again */
 #define EARLY 0.05      /* s: a turn may be so much shorter */
 #define THREADS_MAX 512 /* rows of threads in a second */
@@ -47,7 +44,7 @@ struct prb_collect_host {
     struct prb_ring_table *rings[TABLES]; /* NULL: not made yet */
     bool failed[TABLES];                  /* it cannot be made */
     struct prb_usage before;              /* the last reading of its threads */
-    double next, next_gpus;               /* s, monotonic */
+    double last, last_gpus;               /* s, monotonic: when it was sampled; 0: not yet */
 };
 
 void prb_collect_host_free(struct prb_collect_host *host)
@@ -322,40 +319,54 @@ static void add_gpu_process(const struct prb_collected *process, double now,
     write_row(process, GPU_PROCESSES, &row);
 }
 
+/* Whether a sample is due: the interval may have changed since the last one. */
+static bool is_due(const struct prb_collected *process, enum prb_collect_what what, double time)
+{
+    const struct prb_collect_host *host = process->host;
+    double seconds = prb_collect_seconds(process, what);
+    double last = what == PRB_COLLECT_CPU ? host->last : host->last_gpus;
+    return seconds > 0 && (last <= 0 || time >= last + seconds - EARLY);
+}
+
+/* Whether it is the first process of its job, and due. */
+static bool wants_gpus(const struct prb_collection *collection, size_t index, double time)
+{
+    const struct prb_collected *process = &collection->items[index];
+    if (!process->host || !is_due(process, PRB_COLLECT_GPU, time))
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (collection->items[i].host && collection->items[i].file == process->file)
+            return false;
+    return true;
+}
+
 /* The machine's, for the first process of each job. */
 static void sample_gpus(struct prb_collection *collection, double now)
 {
     PRB_AUTO(prb_gpus) struct prb_gpus gpus = {0};
-    double time = prb_clock_s(), seconds = prb_collect_seconds(PRB_COLLECT_GPU);
-    if (seconds <= 0 || time < collection->next_gpus)
+    double time = prb_clock_s();
+    size_t first = 0;
+    while (first < collection->count && !wants_gpus(collection, first, time))
+        first++;
+    if (first == collection->count || time < collection->next_gpus)
         return;
-    bool there = prb_gpus_read(true, &gpus, NULL);
-    collection->next_gpus = time + (there ? seconds - EARLY : GPU_LESS);
-    for (size_t i = 0; there && i < collection->count; i++) {
-        const struct prb_collected *process = &collection->items[i];
-        bool first = process->host;
-        for (size_t j = 0; first && j < i; j++)
-            first = !collection->items[j].host || collection->items[j].file != process->file;
-        for (size_t j = 0; first && j < gpus.count; j++)
+    if (!prb_gpus_read(true, &gpus, NULL)) {
+        collection->next_gpus = time + GPU_LESS;
+        return;
+    }
+    for (size_t i = first; i < collection->count; i++) {
+        struct prb_collected *process = &collection->items[i];
+        if (!wants_gpus(collection, i, time))
+            continue;
+        process->host->last_gpus = time;
+        for (size_t j = 0; j < gpus.count; j++)
             add_gpu(process, now, &gpus.items[j]);
-        for (size_t j = 0; first && j < gpus.process_count; j++)
+        for (size_t j = 0; j < gpus.process_count; j++)
             add_gpu_process(process, now, &gpus.processes[j]);
     }
 }
 
 /* ---- turns ---- */
-
-double prb_collect_seconds(enum prb_collect_what what)
-{
-    static const char *const names[] = {[PRB_COLLECT_CPU] = "PROBING_CPU_SAMPLE_MS",
-                                        [PRB_COLLECT_GPU] = "PROBING_GPU_SAMPLE_MS"};
-    const char *text = getenv(names[what]);
-    char *end = NULL;
-    double ms = text ? strtod(text, &end) : -1;
-    if (!text || end == text || *end || !(ms >= 0 && ms < 1e9))
-        return SECONDS_DEFAULT;
-    return ms > 0 && ms < SECONDS_MIN * 1e3 ? SECONDS_MIN : ms / 1e3;
-}
 
 /* What an earlier collector left in the rings goes to the store first: ours replace them. */
 static bool begin(struct prb_collected *process)
@@ -379,11 +390,11 @@ static bool begin(struct prb_collected *process)
 
 void prb_collect_hosts(struct prb_collection *collection)
 {
-    double seconds = prb_collect_seconds(PRB_COLLECT_CPU), time = prb_clock_s();
+    double time = prb_clock_s();
     struct timespec clock;
     clock_gettime(CLOCK_REALTIME, &clock);
     double now = (double)clock.tv_sec + (double)(clock.tv_nsec / 1000) * 1e-6;
-    for (size_t i = 0; seconds > 0 && i < collection->count; i++) {
+    for (size_t i = 0; i < collection->count; i++) {
         struct prb_collected *process = &collection->items[i];
         PRB_AUTO_FREE struct prb_cgroup *group = NULL;
         if (process->ended || !process->file || process->host_failed)
@@ -392,11 +403,12 @@ void prb_collect_hosts(struct prb_collection *collection)
             process->host_failed = true;
             continue;
         }
-        if (time < process->host->next)
+        if (!is_due(process, PRB_COLLECT_CPU, time))
             continue;
-        process->host->next = time + seconds - EARLY;
+        process->host->last = time;
         group = malloc(sizeof *group);
-        bool known = group && prb_cgroup_read(process->host->proc, group, NULL);
+        bool known =
+            group && prb_cgroup_read(process->host->proc, &collection->mounts, group, NULL);
         sample_usage(process, now);
         sample_memory(process, now, known ? group : NULL);
         if (known)

@@ -2,7 +2,11 @@
 #ifndef PRB_COLLECT_PARTS_H
 #define PRB_COLLECT_PARTS_H
 
+#include <sys/types.h>
+
+#include "host/cgroup.h"
 #include "proc/proc.h"
+#include "ring/folder.h"
 #include "store/drain.h"
 #include "store/host.h"
 #include "store/thin.h"
@@ -42,15 +46,21 @@ struct prb_collected { /* one process that has a folder of rings */
     int folder;
     bool ended, done; /* done: everything of it is in its file */
     bool seen;        /* its folder is still there */
+    bool elsewhere;   /* in a container: no path of ours leads there */
     struct prb_store_file *file;
     char *path; /* of file */
     int64_t id; /* in file */
     struct prb_collect_ring *rings;
     size_t ring_count, ring_cap;
+    struct timespec listed; /* when the folder was changed, as it was listed; 0: it was not */
     struct prb_store_process process;
-    uint64_t moved;                /* rows, that the next prb_collection_move tells */
-    struct prb_collect_host *host; /* NULL: nothing is sampled */
-    bool host_failed;              /* nor will be: it is not ours to see */
+    struct timespec settings_time; /* of the file that says what the process wishes */
+    ino_t settings_inode;
+    int64_t settings[PRB_RING_SETTINGS_COUNT]; /* -1: nobody gave it */
+    bool settings_told;                        /* its file has them */
+    uint64_t moved;                            /* rows, that the next prb_collection_move tells */
+    struct prb_collect_host *host;             /* NULL: nothing is sampled */
+    bool host_failed;                          /* nor will be: it is not ours to see */
 };
 
 void prb_collected_deinit(struct prb_collected *process);
@@ -59,6 +69,15 @@ void prb_collected_deinit(struct prb_collected *process);
 bool prb_collect_rings(struct prb_collected *process, bool all, uint64_t *rows_out,
                        struct prb_error *err);
 
+/* ---- settings.c: what a process wishes ---- */
+
+/* Read what changed since the last time.  True: how long rows are kept did, and its file says so. */
+bool prb_collect_settings(struct prb_collected *process);
+enum prb_collect_what { PRB_COLLECT_CPU, PRB_COLLECT_GPU };
+/* s between two samples: as the process wishes, else by PROBING_CPU_SAMPLE_MS and
+ * PROBING_GPU_SAMPLE_MS; 0: there are none. */
+double prb_collect_seconds(const struct prb_collected *process, enum prb_collect_what what);
+
 /* ---- rules.c: which tables are thinned out ---- */
 
 extern const struct prb_store_rule prb_collect_rules[];
@@ -66,6 +85,7 @@ extern const size_t prb_collect_rule_count;
 
 /* ---- processes.c: all of them ---- */
 
+#define PRB_COLLECTED_MAX 10000
 struct prb_collection {
     const char *store; /* folder */
     struct prb_collected *items;
@@ -77,12 +97,20 @@ struct prb_collection {
         size_t users;
     } *files;
     size_t file_count, file_cap;
-    double next_gpus; /* s, monotonic: when these are asked again */
+    struct prb_cgroup_mounts mounts;
+    double next_gpus;   /* s, monotonic: when these are asked again */
+    double searched;    /* s, monotonic: when all processes were looked at */
+    bool wishes_change; /* how long something is kept was changed */
 };
 void prb_collection_deinit(struct prb_collection *collection);
 PRB_DEFINE_AUTO(prb_collection, struct prb_collection, prb_collection_deinit)
 /* Look for folders of rings in this user's data folders. */
 bool prb_collection_look(struct prb_collection *collection, struct prb_error *err);
+/* Add one that is not known yet; folder is taken over.  NULL: there are too many, or err. */
+struct prb_collected *prb_collection_add(struct prb_collection *collection, pid_t pid,
+                                         uint64_t started, int folder, struct prb_error *err);
+/* The same in containers of this user's, now and then (containers.c). */
+bool prb_collection_search(struct prb_collection *collection, struct prb_error *err);
 /* prb_collect_rings of all.  False: err, of the last one that failed. */
 bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *rows_out,
                          struct prb_error *err);
@@ -92,8 +120,5 @@ bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *
 /* A row for each thread, memory, control group, interface and GPU of those that run and are due. */
 void prb_collect_hosts(struct prb_collection *collection);
 void prb_collect_host_free(struct prb_collect_host *host);
-enum prb_collect_what { PRB_COLLECT_CPU, PRB_COLLECT_GPU };
-/* Between two samples, by PROBING_CPU_SAMPLE_MS and PROBING_GPU_SAMPLE_MS; 0: there are none. */
-double prb_collect_seconds(enum prb_collect_what what);
 
 #endif

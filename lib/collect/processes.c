@@ -11,8 +11,6 @@
 #include "ring/folder.h"
 #include "store/folder.h"
 
-#define PROCESSES_MAX 10000
-
 static double now(void)
 {
     struct timespec time;
@@ -73,6 +71,7 @@ void prb_collection_deinit(struct prb_collection *collection)
         forget(collection, collection->count - 1);
     free(collection->items);
     free(collection->files);
+    prb_cgroup_mounts_deinit(&collection->mounts);
 }
 
 /* Say to readers which file the rows go to: they look there first (table/recorded/history.h). */
@@ -139,6 +138,21 @@ static struct prb_collected *find(struct prb_collection *collection, pid_t pid, 
     return NULL;
 }
 
+struct prb_collected *prb_collection_add(struct prb_collection *collection, pid_t pid,
+                                         uint64_t started, int folder, struct prb_error *err)
+{
+    if (collection->count >= PRB_COLLECTED_MAX)
+        return NULL;
+    if (!PRB_GROW(collection->items, collection->count, collection->cap))
+        return PRB_NULL(prb_nomem(err));
+    struct prb_collected *process = &collection->items[collection->count++];
+    *process =
+        (struct prb_collected){.pid = pid, .started = started, .folder = folder, .seen = true};
+    for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
+        process->settings[i] = -1;
+    return process;
+}
+
 /* A folder in a data folder of ours. */
 static bool found(struct prb_collection *collection, int data, const char *name,
                   struct prb_error *err)
@@ -154,13 +168,11 @@ static bool found(struct prb_collection *collection, int data, const char *name,
         return true;
     }
     PRB_AUTO_FD int folder = openat(data, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0 || fstat(folder, &st) != 0 || st.st_uid != geteuid() ||
-        collection->count >= PROCESSES_MAX)
+    if (folder < 0 || fstat(folder, &st) != 0 || st.st_uid != geteuid())
         return true;
-    if (!PRB_GROW(collection->items, collection->count, collection->cap))
-        return prb_nomem(err);
-    collection->items[collection->count++] = (struct prb_collected){
-        .pid = pid, .started = started, .folder = PRB_STEAL_FD(folder), .seen = true};
+    if (!prb_collection_add(collection, pid, started, folder, err))
+        return collection->count >= PRB_COLLECTED_MAX;
+    folder = -1;
     return true;
 }
 
@@ -185,7 +197,7 @@ bool prb_collection_look(struct prb_collection *collection, struct prb_error *er
     const char *wanted = getenv(PRB_RING_DATA_VARIABLE);
     uint64_t user_namespace = prb_ring_user_namespace("/proc/self");
     for (size_t i = 0; i < collection->count; i++)
-        collection->items[i].seen = false;
+        collection->items[i].seen = collection->items[i].elsewhere && !collection->items[i].done;
     if (wanted && *wanted == '/') {
         if (!look_in(collection, wanted, err))
             return false;
@@ -200,11 +212,11 @@ bool prb_collection_look(struct prb_collection *collection, struct prb_error *er
     for (size_t i = collection->count; i--;)
         if (!collection->items[i].seen)
             forget(collection, i);
-    return true;
+    return prb_collection_search(collection, err);
 }
 
 static bool move_one(struct prb_collection *collection, struct prb_collected *process, bool all,
-                     uint64_t *rows_out, struct prb_error *err)
+                     uint64_t *rows_out, bool *wishes_out, struct prb_error *err)
 {
     if (!process->ended)
         process->ended = prb_ring_folder_ended(process->folder, process->pid, process->started);
@@ -213,6 +225,7 @@ static bool move_one(struct prb_collection *collection, struct prb_collected *pr
         return process->done;
     *rows_out += process->moved;
     process->moved = 0;
+    *wishes_out = prb_collect_settings(process) || *wishes_out;
     if (!process->ended)
         return true;
     prb_collect_host_free(process->host);
@@ -235,7 +248,9 @@ bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *
     bool good = true;
     collection->live = 0;
     for (size_t i = 0; i < collection->count; i++) {
-        good = move_one(collection, &collection->items[i], all, rows_out, err) && good;
+        good = move_one(collection, &collection->items[i], all, rows_out,
+                        &collection->wishes_change, err) &&
+               good;
         collection->live += !collection->items[i].ended;
     }
     return good;

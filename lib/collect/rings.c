@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "collect/parts.h"
@@ -65,8 +66,25 @@ static bool open_ring(struct prb_collected *process, const char *name, uint64_t 
                           &ring->mark, err);
 }
 
+/* A name that comes or goes changes the folder's time, but for one that comes within the clock's tick
+ * of the last: that is seen by the next look. */
+static bool is_listed(struct prb_collected *process)
+{
+    struct stat st;
+    struct timespec now;
+    if (fstat(process->folder, &st) != 0)
+        return false;
+    bool same = memcmp(&st.st_mtim, &process->listed, sizeof st.st_mtim) == 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool settled = now.tv_sec > st.st_mtim.tv_sec + 1;
+    process->listed = settled ? st.st_mtim : (struct timespec){0};
+    return same;
+}
+
 static bool find_rings(struct prb_collected *process, struct prb_error *err)
 {
+    if (is_listed(process))
+        return true;
     int copy = openat(process->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     if (!dir && copy >= 0)
@@ -79,8 +97,10 @@ static bool find_rings(struct prb_collected *process, struct prb_error *err)
             fstatat(process->folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(st.st_mode))
             continue;
-        if (!open_ring(process, entry->d_name, st.st_ino, err))
+        if (!open_ring(process, entry->d_name, st.st_ino, err)) {
+            process->listed = (struct timespec){0};
             return false;
+        }
     }
     return true;
 }

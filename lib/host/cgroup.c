@@ -1,6 +1,8 @@
 /* The control group of a process: see cgroup.h. */
 #include "host/cgroup.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,10 +229,65 @@ static double pressure(const struct prb_cgroup_place *place, const char *name)
     return read_file(place, name, text) && sscanf(text, "some avg10=%lf", &share) == 1 ? share : -1;
 }
 
-bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup *out, struct prb_error *err)
+/* ---- mounts ---- */
+
+void prb_cgroup_mounts_deinit(struct prb_cgroup_mounts *mounts)
+{
+    if (mounts->open)
+        close(mounts->fd);
+    free(mounts->text);
+    *mounts = (struct prb_cgroup_mounts){0};
+}
+
+/* Lines whose type begins with "cgroup", to the text's beginning. */
+static void keep_groups(char *text)
+{
+    const char *rest = text;
+    char *to = text;
+    struct line line;
+    while (next_line(&rest, &line)) {
+        size_t len = (size_t)(line.end - line.at);
+        if (!memmem(line.at, len, " - cgroup", strlen(" - cgroup")))
+            continue;
+        memmove(to, line.at, len);
+        to += len;
+        *to++ = '\n';
+    }
+    *to = '\0';
+}
+
+static bool read_mounts(struct prb_cgroup_mounts *mounts, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    free(mounts->text);
+    mounts->text = NULL;
+    /* What is longer is cut. */
+    if (lseek(mounts->fd, 0, SEEK_SET) == 0)
+        prb_buf_read(&text, mounts->fd, MOUNTS_MAX);
+    if (!text.len)
+        return prb_fail(err, PRB_UNSUPPORTED, "/proc/self/mountinfo cannot be read");
+    keep_groups(text.data);
+    return (mounts->text = strdup(text.data)) || prb_nomem(err);
+}
+
+/* Its text is there, and as it is now. */
+static bool refresh_mounts(struct prb_cgroup_mounts *mounts, struct prb_error *err)
+{
+    if (!mounts->open) {
+        mounts->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+        mounts->open = mounts->fd >= 0;
+    }
+    if (!mounts->open)
+        return prb_fail(err, PRB_UNSUPPORTED, "/proc/self/mountinfo cannot be opened");
+    struct pollfd changed = {.fd = mounts->fd, .events = POLLPRI};
+    bool same = poll(&changed, 1, 0) == 0 || !(changed.revents & (POLLERR | POLLPRI));
+    return (same && mounts->text) || read_mounts(mounts, err);
+}
+
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
+                     struct prb_cgroup *out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf groups = {0};
-    PRB_AUTO_FREE char *mounts = malloc(MOUNTS_MAX);
     struct prb_cgroup_place memory, cpu;
     *out = (struct prb_cgroup){.memory_used = -1,
                                .memory_limit = -1,
@@ -241,13 +298,10 @@ bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup *out, struct prb_e
                                .pressure_cpu = -1,
                                .pressure_memory = -1,
                                .pressure_io = -1};
-    if (!mounts)
-        return prb_nomem(err);
-    if (!prb_proc_text(proc, "cgroup", &groups, err))
+    if (!refresh_mounts(mounts, err) || !prb_proc_text(proc, "cgroup", &groups, err))
         return false;
-    bool seen = prb_read_text("/proc/self/mountinfo", mounts, MOUNTS_MAX) > 0;
-    bool has_memory = seen && prb_cgroup_find(groups.data, mounts, "memory", &memory);
-    bool has_cpu = seen && prb_cgroup_find(groups.data, mounts, "cpu", &cpu);
+    bool has_memory = prb_cgroup_find(groups.data, mounts->text, "memory", &memory);
+    bool has_cpu = prb_cgroup_find(groups.data, mounts->text, "cpu", &cpu);
     if (has_memory)
         read_memory(memory, out);
     if (has_cpu)

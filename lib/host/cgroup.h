@@ -27,8 +27,20 @@ struct prb_cgroup {
     double pressure_cpu, pressure_memory, pressure_io; /* % of the last 10 s, "some" (version 2) */
 };
 
-/* UNSUPPORTED: the process is in none that can be seen here. */
-bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup *out, struct prb_error *err);
+/* Where groups are mounted, for who asks again and again: mountinfo, which is long on a machine with
+ * many containers, is read again only when poll(2) says that it changed (proc_pid_mountinfo(5)).
+ * All zero at first. */
+struct prb_cgroup_mounts {
+    bool open;
+    int fd;
+    char *text; /* of mountinfo, lines of control groups alone */
+};
+void prb_cgroup_mounts_deinit(struct prb_cgroup_mounts *mounts);
+PRB_DEFINE_AUTO(prb_cgroup_mounts, struct prb_cgroup_mounts, prb_cgroup_mounts_deinit)
+
+/* UNSUPPORTED: the process is in none that can be seen here.  mounts: kept for the next call. */
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
+                     struct prb_cgroup *out, struct prb_error *err);
 
 /*
  * Where the group of a controller lies, from the texts of /proc/PID/cgroup and our mountinfo: the

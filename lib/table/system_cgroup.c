@@ -27,12 +27,14 @@ static const struct prb_column columns[] = {
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_cgroup group;
+    PRB_AUTO(prb_cgroup_mounts) struct prb_cgroup_mounts mounts = {0};
     double latest;
     if (!prb_rows_host(rows, PRB_HOST_CGROUP, false, &latest, err))
         return false;
     if (!prb_rows_target(rows))
         return true;
-    if (!prb_rows_alive(rows, err) || !prb_cgroup_read(prb_rows_target(rows)->proc, &group, err))
+    if (!prb_rows_alive(rows, err) ||
+        !prb_cgroup_read(prb_rows_target(rows)->proc, &mounts, &group, err))
         return false;
     prb_row_begin(rows);
     prb_row_moment(rows);

@@ -10,6 +10,7 @@ bool prb_row_memory(struct prb_rows *rows, struct prb_error *err)
     struct prb_target *target = prb_rows_target(rows);
     struct prb_memory_usage usage;
     struct prb_cgroup group;
+    PRB_AUTO(prb_cgroup_mounts) struct prb_cgroup_mounts mounts = {0};
     bool share = prb_rows_wants(rows, "pss") || prb_rows_wants(rows, "uss");
     if (!prb_rows_alive(rows, err) || !prb_memory_usage_read(target->proc, share, &usage, err))
         return false;
@@ -25,7 +26,7 @@ bool prb_row_memory(struct prb_rows *rows, struct prb_error *err)
     prb_row_mb(rows, usage.unique);
     bool wanted = prb_rows_wants(rows, "cgroup_used") || prb_rows_wants(rows, "cgroup_limit") ||
                   prb_rows_wants(rows, "oom_kills");
-    bool known = wanted && prb_cgroup_read(target->proc, &group, NULL);
+    bool known = wanted && prb_cgroup_read(target->proc, &mounts, &group, NULL);
     prb_row_mb(rows, known ? group.memory_used : -1);
     prb_row_mb(rows, known ? group.memory_limit : -1);
     prb_row_int_unless(rows, known ? group.oom_kills : -1, -1);

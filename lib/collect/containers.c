@@ -1,0 +1,96 @@
+/*
+ * Processes that record where this one's paths do not lead: those of containers, which have a
+ * /dev/shm of their own.  Their folders of rings are found through the root of each, as a query of a
+ * live process finds them, and kept open: the rows are there when the container is gone.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collect/parts.h"
+#include "table/recorded/folder.h"
+
+#define SEARCH 10.0 /* s between two looks at all processes */
+
+static ino_t mounts_of(int proc, const char *pid)
+{
+    char path[300];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/ns/mnt", pid);
+    return fstatat(proc, path, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+/* Whether it and we are told the same of where rings lie; "": nothing. */
+static bool has_our_place(struct prb_proc *proc)
+{
+    static const char name[] = PRB_RING_DATA_VARIABLE "=";
+    const char *ours = getenv(PRB_RING_DATA_VARIABLE), *theirs = "";
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (!prb_proc_text(proc, "environ", &text, NULL) || !text.data)
+        return false;
+    for (const char *at = text.data; at < text.data + text.len; at += strlen(at) + 1)
+        if (strncmp(at, name, sizeof name - 1) == 0)
+            theirs = at + sizeof name - 1;
+    return strcmp(ours ? ours : "", theirs) == 0;
+}
+
+static bool is_known(const struct prb_collection *collection, const struct stat *st)
+{
+    for (size_t i = 0; i < collection->count; i++) {
+        struct stat one;
+        if (fstat(collection->items[i].folder, &one) == 0 && one.st_ino == st->st_ino &&
+            one.st_dev == st->st_dev)
+            return true;
+    }
+    return false;
+}
+
+static bool look_at(struct prb_collection *collection, pid_t pid, struct prb_error *err)
+{
+    char path[32];
+    uint64_t started;
+    struct stat st;
+    PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (!proc || !has_our_place(proc) || !prb_ring_started(path, &started))
+        return true;
+    PRB_AUTO_FD int folder = prb_recorded_folder_of(proc);
+    if (folder < 0 || fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) ||
+        is_known(collection, &st))
+        return true;
+    struct prb_collected *process = prb_collection_add(collection, pid, started, folder, err);
+    if (!process)
+        return collection->count >= PRB_COLLECTED_MAX;
+    process->elsewhere = true;
+    folder = -1;
+    return true;
+}
+
+bool prb_collection_search(struct prb_collection *collection, struct prb_error *err)
+{
+    double time = prb_clock_s();
+    if (collection->searched > 0 && time < collection->searched + SEARCH)
+        return true;
+    collection->searched = time;
+    PRB_AUTO_FD int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ino_t own = proc >= 0 ? mounts_of(proc, "self") : 0;
+    int copy = own ? openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir && copy >= 0)
+        close(copy);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct stat st;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            fstatat(proc, entry->d_name, &st, 0) != 0 || st.st_uid != geteuid())
+            continue;
+        ino_t mounts = mounts_of(proc, entry->d_name);
+        if (mounts && mounts != own && !look_at(collection, (pid_t)atol(entry->d_name), err))
+            return false;
+    }
+    return true;
+}

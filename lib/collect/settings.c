@@ -1,0 +1,76 @@
+/* What a process that records wishes of its collector: it is read again whenever it changes. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collect/parts.h"
+
+#define SECONDS_DEFAULT 1.0
+#define SECONDS_MIN 0.1
+
+static const struct {
+    enum prb_ring_setting setting;
+    enum prb_store_wish wish;
+    double unit;
+} wishes[] = {
+    {PRB_RING_RETENTION, PRB_STORE_WISH_SECONDS, 1e-3},
+    {PRB_RING_STORE_RAW, PRB_STORE_WISH_RAW, 1e-3},
+    {PRB_RING_STORE_MINUTES, PRB_STORE_WISH_MINUTES, 1e-3},
+    {PRB_RING_STORE_MEMORY, PRB_STORE_WISH_MEMORY, 1},
+};
+
+static bool tell_file(const struct prb_collected *process, bool *changed_out)
+{
+    struct prb_store_file *file = process->file;
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        double wished = (double)process->settings[wishes[i].setting] * wishes[i].unit;
+        if (wished < 0 || wished == prb_store_wish(file, wishes[i].wish))
+            continue;
+        *changed_out = true;
+        if (!prb_store_set_wish(file, wishes[i].wish, wished, NULL))
+            return false;
+    }
+    return true;
+}
+
+bool prb_collect_settings(struct prb_collected *process)
+{
+    struct stat st;
+    bool changed = false;
+    if (fstatat(process->folder, PRB_RING_SETTINGS, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    if (st.st_ino != process->settings_inode ||
+        memcmp(&st.st_mtim, &process->settings_time, sizeof st.st_mtim) != 0) {
+        prb_ring_settings_read(process->folder, process->settings);
+        process->settings_inode = st.st_ino;
+        process->settings_time = st.st_mtim;
+        process->settings_told = false;
+    }
+    if (process->settings_told || !process->file || !prb_store_begin(process->file, NULL))
+        return false;
+    process->settings_told = tell_file(process, &changed) && prb_store_commit(process->file, NULL);
+    if (!process->settings_told) {
+        prb_store_rollback(process->file);
+        prb_store_refresh(process->file, NULL);
+    }
+    return changed && process->settings_told;
+}
+
+static double of_environment(enum prb_collect_what what)
+{
+    static const char *const names[] = {[PRB_COLLECT_CPU] = "PROBING_CPU_SAMPLE_MS",
+                                        [PRB_COLLECT_GPU] = "PROBING_GPU_SAMPLE_MS"};
+    const char *text = getenv(names[what]);
+    char *end = NULL;
+    double ms = text ? strtod(text, &end) : -1;
+    return !text || end == text || *end || !(ms >= 0 && ms < 1e9) ? SECONDS_DEFAULT : ms / 1e3;
+}
+
+double prb_collect_seconds(const struct prb_collected *process, enum prb_collect_what what)
+{
+    int64_t ms =
+        process->settings[what == PRB_COLLECT_CPU ? PRB_RING_CPU_INTERVAL : PRB_RING_GPU_INTERVAL];
+    double seconds = ms >= 0 ? (double)ms / 1e3 : of_environment(what);
+    return seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
+}

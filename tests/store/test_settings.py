@@ -1,0 +1,94 @@
+"""Settings of a live job, which its collector follows without a restart of either."""
+
+import sqlite3
+import time
+
+import pytest
+
+from support.injection import wait_until
+from support.target import probing, query
+
+SAMPLES = "SELECT timestamp FROM memory_usage ORDER BY timestamp"
+
+
+@pytest.fixture
+def job(start, any_python, store):
+    """A process that records a variable with each call of a function."""
+    target = start(any_python, "watched_calls.py", variables={"PROBING_DATA_DIR": str(store.data)})
+    assert probing(target.pid, "config", "probing.torch.exprs=call@work", check=False).returncode == 0
+    return target
+
+
+def config(job, *words):
+    done = probing(job.pid, "config", *words, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def apart(times):
+    return [b - a for a, b in zip(times, times[1:])]
+
+
+def test_intervals(job, store):
+    """Faster at once, and none at all."""
+    collector = store.collect()
+    wait_until(lambda: len(query(job.pid, SAMPLES)) >= 3)
+    assert config(job, "probing.cpu.sample_interval=0.1s") == "probing.cpu.sample_interval = 100\n"
+    since = time.time()
+    wait_until(lambda: len(query(job.pid, SAMPLES)) >= 20)
+    after = [row["timestamp"] for row in query(job.pid, SAMPLES) if row["timestamp"] > since]
+    assert sorted(apart(after))[len(after) // 2] < 0.5, after
+    config(job, "probing.cpu.sample_interval=0")
+    wait_until(lambda: time.time() - query(job.pid, SAMPLES)[-2]["timestamp"] > 2.5)  # the last one is of now
+    count = len(query(job.pid, SAMPLES))
+    config(job, "probing.cpu.sample_interval=500ms")
+    wait_until(lambda: len(query(job.pid, SAMPLES)) > count + 1)
+    store.stop(collector)
+
+
+def test_from_the_job_s_environment(start, any_python, store):
+    target = start(any_python, "watched_calls.py", variables={"PROBING_DATA_DIR": str(store.data)})
+    done = probing("-t", target.pid, "inject", "-D", "probing.cpu.sample_interval=100", "-D", "probing.torch.exprs=call@work", check=False)
+    assert done.returncode == 0, done.stderr
+    collector = store.collect()
+    wait_until(lambda: len(query(target.pid, SAMPLES)) >= 12)
+    times = [row["timestamp"] for row in query(target.pid, SAMPLES)]
+    assert sorted(apart(times))[len(times) // 2] < 0.5, times
+    store.stop(collector)
+
+
+def kept(file):
+    connection = sqlite3.connect("file:{}?mode=ro".format(file), uri=True)
+    found = connection.execute("SELECT resolution, count(*), sum(rows) FROM chunk WHERE shape IN (SELECT id FROM shape WHERE name = 'probing_host_memory')"
+                               " GROUP BY resolution").fetchall()
+    wishes = dict(connection.execute("SELECT key, value FROM about WHERE key <> 'job'"))
+    connection.close()
+    return {resolution: rows for resolution, _, rows in found}, wishes
+
+
+def test_ages(job, store):
+    """A collector that runs makes old rows one a minute as soon as the job wishes it; the file says so from then on."""
+    collector = store.collect()
+    config(job, "probing.cpu.sample_interval=100")
+    wait_until(lambda: len(query(job.pid, SAMPLES)) >= 30)
+    store.stop(collector)
+    (file,) = store.files()
+    connection = sqlite3.connect(str(file))
+    connection.execute("UPDATE chunk SET first = first - 7200, last = last - 7200")
+    connection.commit()
+    connection.close()
+    collector = store.collect()
+    wait_until(lambda: len(query(job.pid, SAMPLES)) >= 40)
+    raw, wishes = kept(file)
+    assert set(raw) == {0} and wishes == {}
+    config(job, "probing.store_raw=1h", "probing.retention_days=30")
+    wait_until(lambda: 1 in kept(file)[0])
+    assert kept(file)[1] == {"raw": 3600, "retention": 30 * 86400}
+    store.stop(collector)
+    assert "stand for a minute" in probing("-t", file, "query", "SELECT count(*) FROM memory_usage", check=False).stderr
+
+
+def test_refused(job):
+    for word in "probing.cpu.sample_interval=fast", "probing.store_raw=-1", "probing.store_memory=1 apple":
+        done = probing(job.pid, "config", word, check=False)
+        assert done.returncode != 0 and word.split("=")[0] in done.stderr
