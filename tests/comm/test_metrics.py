@@ -227,6 +227,21 @@ def test_a_clock_that_is_shifted(start_job):
     assert all(row["wait_ms"] < 100 and row["error_ms"] <= 1 for row in rows)
 
 
+def test_who_waits_has_it_in_comm_wait(start_job):
+    """30 ms for rank 1, which comes late to each: the step of rank 0 has them as comm_wait, as it calls Work.wait."""
+    job = start_job(2, 1, 30)
+    for pid in job.pids:
+        probing("-t", pid, "inject")
+        probing("-t", pid, "config", "probing.torch.profiling=on", "probing.torch.step=obey", check=False)
+    job.steps(len(job.tell(0)) + 40)
+    waited = []
+    for pid in job.pids:
+        rows = query(pid, "SELECT step_duration_sec AS duration, comm_wait, other FROM python.torch_step_timing")
+        assert len(rows) >= 15 and all(row["comm_wait"] + row["other"] <= row["duration"] + 1e-6 for row in rows)
+        waited.append(sorted(row["comm_wait"] for row in rows)[len(rows) // 2])
+    assert 0.02 <= waited[0] <= 0.06 and waited[1] < 0.01, waited
+
+
 def test_what_two_ranks_send(start_job):
     """Rank 0 sends 20 ms late; who received waited so long, and the transfer itself is short."""
     job = start_job(2, 0, 20, variables={"TRANSFERS": "1"})

@@ -17,6 +17,16 @@ import torch.nn  # noqa: E402
 
 if os.environ.get("TORCH_VERSION"):
     torch.__version__ = os.environ["TORCH_VERSION"]
+if os.environ.get("TORCH_SILENT"):
+    class Silent:
+        """A record_function whose label arrives nowhere."""
+
+        def __init__(self, *_):
+            pass
+
+        __enter__ = __exit__ = __init__
+
+    torch.autograd.profiler.record_function = Silent
 library = ctypes.CDLL(os.environ["TORCH_LIBRARY"]) if os.environ.get("TORCH_LIBRARY") else None
 
 HEADER = object.__basicsize__
@@ -161,6 +171,22 @@ def observers():
 def labelled():
     with torch.profiler.record_function("a label"):
         return 1
+
+
+def updates(count):
+    """So many steps of an optimizer, one more that raises; how many hooks there are of all optimizers."""
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(count):
+        optimizer.zero_grad()
+        model(torch.ones(2)).sum().backward()
+        optimizer.step()
+    try:
+        optimizer.step("no closure")
+    except TypeError:
+        pass
+    hooked = sys.modules["torch.optim.optimizer"]
+    return [len(hooked._global_optimizer_pre_hooks), len(hooked._global_optimizer_post_hooks)]
 
 
 def forked():

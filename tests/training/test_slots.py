@@ -209,6 +209,28 @@ def test_an_unknown_version_that_serves(monkeypatch):
         target.end()
 
 
+def test_optimizers_by_their_hooks(monkeypatch):
+    """PyTorch whose labels do not arrive: steps end as its own hooks of optimizers say, which are gone afterwards."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
+    monkeypatch.setenv("TORCH_VERSION", "9.9.0")
+    monkeypatch.setenv("TORCH_SILENT", "1")
+    target = Target(pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch"), "torch_slots.py", [], folder=TARGETS)
+    try:
+        done = turn(target, "rate=1")
+        assert done.returncode == 0 and "optimizers are followed by their hooks" in done.stderr, done
+        assert ask(target, "updates 5") == [1, 1] and ask(target, "updates 5") == [1, 1]
+        rows = query(target.pid, "SELECT optimizer, duration, local_step FROM python.torch_trace WHERE stage = 'optimizer' ORDER BY timestamp")
+        assert len(rows) == 10 and {row["optimizer"] for row in rows} == {"AdamW#0"} and all(row["duration"] > 0 for row in rows)
+        steps = query(target.pid, "SELECT * FROM python.torch_step_timing ORDER BY local_step")
+        assert len(steps) >= 8 and {row["optimizer_class"] for row in steps} == {"AdamW"}
+        assert all(0 < row["optimizer"] < row["step_duration_sec"] for row in steps)
+        turn(target, "off")
+        assert ask(target, "updates 1") == [0, 0]
+    finally:
+        target.end()
+
+
 def test_pytorch_sees_nothing(real):
     """torch.save, deepcopy, torch.compile, torch.export, torch.profiler and the hooks' dicts: the same with and without."""
     ask(real, "looked_at")  # what the first compilation leaves behind is PyTorch's own

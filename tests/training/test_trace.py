@@ -179,6 +179,8 @@ def test_two_ranks(job, shape):
     for row in known:
         assert (row["group_size"], row["group_rank"], row["participate_ranks"]) == (2, 0, "[0, 1]"), row
     if shape == "ddp":
+        waited = [row["comm_wait"] for row in one.timing()]
+        assert all(wait > 0 for wait in waited[1:]), "for its own reductions, and the program's: {}".format(waited)
         totals = [row for row in known if row["op"] == "all_reduce" and row["tensor_shape"] == "[]"]
         assert totals and {(row["bytes"], row["tensor_dtype"]) for row in totals} == {(4, "Float")}
         gradients = [row for row in known if row["op"] == "all_reduce" and row["tensor_shape"] != "[]"]

@@ -3,26 +3,13 @@
  * libtorch_python; the function in it is replaced.  Tensor.backward, autograd.grad and whoever calls
  * the engine by himself come through it.
  */
-#include <string.h>
-#include <sys/uio.h>
-
-#include "inject/probe/torch/frames.h"
+#include "inject/probe/torch/method.h"
 #include "inject/probe/torch/torch.h"
-
-#define METH_VARARGS_KEYWORDS 0x0003
 
 typedef struct prb_py *run_function(struct prb_py *self, struct prb_py *args,
                                     struct prb_py *kwargs);
 
-/* PyMethodDef (Include/methodobject.h). */
-struct method {
-    const char *name;
-    run_function *_Atomic call;
-    int flags;
-    const char *doc;
-};
-
-static struct method *_Atomic method;
+static struct prb_torch_method *_Atomic method;
 static run_function *_Atomic original;
 
 static struct prb_py *on_backward(struct prb_py *self, struct prb_py *args, struct prb_py *kwargs)
@@ -48,50 +35,21 @@ static struct prb_py *on_backward(struct prb_py *self, struct prb_py *args, stru
         .tid = thread->tid,
     };
     thread->scopes++;
+    if (outermost)
+        prb_torch_collectives_begin();
     struct prb_py *result = call(self, args, kwargs);
     if (thread->arming != arming || !atomic_load_explicit(&prb_torch.on, memory_order_relaxed))
         return result;
     atomic_fetch_sub(&prb_torch.backward, 1);
     event.end = prb_clock_ns();
     if (outermost) {
+        prb_torch_move(thread, PRB_PHASE_COMM_WAIT, prb_torch_collectives_waited(event.end),
+                       event.end);
         if (atomic_load_explicit(&prb_torch.backwards, memory_order_relaxed))
             prb_torch_record(&event);
         prb_torch_backward_ends(thread, event.end);
     }
     return result;
-}
-
-/* PyMethodDescrObject: a PyDescrObject (object, type, name, qualified name), then the PyMethodDef
- * (Include/cpython/descrobject.h, the same since 3.3). */
-static struct method *method_of(const struct prb_py *descriptor)
-{
-    int32_t at = PRB_OFF(prb_torch_layout(), object, size) + 3 * (int32_t)sizeof(void *);
-    return (struct method *)(uintptr_t)prb_torch_word((const char *)descriptor, at);
-}
-
-/* It has its own descriptor in the class's dict, which type.__dict__ shows; getattr gives it, too. */
-static bool is_run_backward(const struct method *candidate)
-{
-    struct method copy;
-    char name[16] = "";
-    struct iovec here = {&copy, sizeof copy}, there = {(void *)(uintptr_t)candidate, sizeof copy};
-    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)sizeof copy)
-        return false;
-    here = (struct iovec){name, sizeof "run_backward"};
-    there = (struct iovec){(void *)(uintptr_t)copy.name, sizeof "run_backward"};
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)here.iov_len &&
-           strcmp(name, "run_backward") == 0 && copy.flags == METH_VARARGS_KEYWORDS && copy.call;
-}
-
-/* Whether its words can be stored to: the same ones, by the kernel, which refuses where we would
- * fault. */
-static bool is_writable(struct method *candidate)
-{
-    struct method copy = {0};
-    memcpy(&copy, candidate, sizeof copy);
-    struct iovec here = {&copy.call, sizeof copy.call},
-                 there = {(void *)(uintptr_t)&candidate->call, sizeof copy.call};
-    return process_vm_writev(getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof copy.call;
 }
 
 static struct prb_py *find_descriptor(const struct prb_py_api *py)
@@ -109,13 +67,15 @@ static struct prb_py *find_descriptor(const struct prb_py_api *py)
 bool prb_torch_backward_arm(const struct prb_py_api *py, struct prb_error *err)
 {
     PRB_AUTO(prb_py) struct prb_py *descriptor = find_descriptor(py);
-    struct method *found = descriptor ? method_of(descriptor) : NULL;
-    if (!found || !is_run_backward(found) || !is_writable(found))
+    struct prb_torch_method *found = descriptor ? prb_torch_method_of_descriptor(descriptor) : NULL;
+    prb_torch_any_function *ours = (prb_torch_any_function *)on_backward;
+    if (!found || !prb_torch_method_is(found, "run_backward") ||
+        found->flags != PRB_TORCH_VARARGS_KEYWORDS)
         return prb_fail(err, PRB_UNSUPPORTED,
                         "this PyTorch has no run_backward that can be followed");
-    if (found->call != on_backward) {
-        original = found->call;
-        atomic_store(&found->call, on_backward);
+    if (found->call != ours) {
+        original = (run_function *)found->call;
+        atomic_store(&found->call, ours);
     }
     method = found; /* static memory of a library that is never unloaded */
     return true;
@@ -123,7 +83,7 @@ bool prb_torch_backward_arm(const struct prb_py_api *py, struct prb_error *err)
 
 void prb_torch_backward_disarm(void)
 {
-    struct method *there = atomic_exchange(&method, NULL);
-    if (there && there->call == on_backward)
-        atomic_store(&there->call, original);
+    struct prb_torch_method *there = atomic_exchange(&method, NULL);
+    if (there && there->call == (prb_torch_any_function *)on_backward)
+        atomic_store(&there->call, (prb_torch_any_function *)atomic_load(&original));
 }

@@ -11,7 +11,7 @@
 
 struct label {
     _Atomic uint64_t hash; /* 0: free */
-    bool users;
+    bool users, reduces;
     atomic_uint seen; /* collectives of that name */
     unsigned char stage, len;
     char text[PRB_TORCH_LABEL_MAX + 1];
@@ -121,6 +121,7 @@ static unsigned add(uint64_t hash, const char *text, size_t len)
             memcpy(label->text, text, len);
             label->len = (unsigned char)len;
             label->stage = (unsigned char)stage_of(text, len);
+            label->reduces = begins(text, len, "DistributedDataParallel.");
             label->users = label->stage == PRB_TRACE_SCOPE && !is_of_pytorch(text, len);
             count++;
             atomic_store_explicit(&label->hash, hash, memory_order_release);
@@ -142,6 +143,8 @@ unsigned prb_torch_label(const char *text, size_t len)
         return (unsigned)(label - labels);
     return add(hash, text, len);
 }
+
+bool prb_torch_label_reduces(unsigned label) { return labels[label].reduces; }
 
 enum prb_trace_stage prb_torch_label_stage(unsigned label)
 {

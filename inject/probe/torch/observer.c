@@ -118,6 +118,10 @@ static void begin_scope(const void *function)
     scope->begin = prb_clock_ns();
     scope->object = object_of(scope, name);
     enter(thread, scope);
+    if (scope->stage == PRB_TRACE_COLLECTIVE)
+        prb_torch_collective_begins(scope->begin);
+    else if (prb_torch_label_reduces(scope->label))
+        prb_torch_reducer_called();
     scope->step = prb_torch_step_of(false);
     scope->number = prb_torch_number(thread, scope->step);
     thread->scopes++;
@@ -150,6 +154,8 @@ static void end_scope(const void *function)
     bool here = thread->tid == scope.tid;
     if (here)
         leave(thread, &scope, now);
+    else if (scope.stage == PRB_TRACE_COLLECTIVE)
+        prb_torch_collective_ends(scope.begin, now);
     const struct prb_torch_event event = {
         .begin = scope.begin,
         .end = now,

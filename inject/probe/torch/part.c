@@ -117,7 +117,9 @@ static void take_out_all(const struct prb_py_api *py)
     times_out++;
     bool was = atomic_exchange(&prb_torch.on, false);
     prb_torch_observer_disarm();
+    prb_torch_optimizers_disarm(py);
     prb_torch_backward_disarm();
+    prb_torch_wait_disarm();
     if (was)
         prb_torch_steps_end();
     prb_torch_record_end();
@@ -127,10 +129,15 @@ static void take_out_all(const struct prb_py_api *py)
 /* Both are worth having alone: what is missing is said. */
 static void arm_others(const struct prb_py_api *py, char missing[PRB_TORCH_STATE_MAX])
 {
-    struct prb_error why;
+    struct prb_error why, neither;
     if (!prb_torch_backward_arm(py, &why))
         add(missing, "backward is not followed", &why);
-    if (!prb_torch_observer_arm(py, &why))
+    prb_torch_wait_arm(py);
+    if (prb_torch_observer_arm(py, &why))
+        prb_torch_optimizers_disarm(py);
+    else if (prb_torch_optimizers_arm(py, &neither))
+        add(missing, "optimizers are followed by their hooks, batches and labels not", &why);
+    else
         add(missing, "optimizers, batches and labels are not followed", &why);
 }
 

@@ -40,6 +40,7 @@ struct prb_torch_thread {
         scopes;       /* since the step began: of modules; of them with a row; labelled */
     unsigned entered; /* phases */
     unsigned char phases[PRB_PHASE_DEPTH_MAX];
+    uint64_t hook_begin;        /* ns: of the optimizer's step that a hook saw begin; 0: none */
     uint64_t since;             /* ns: when the innermost phase began, or another one in it ended */
     uint64_t spent[PRB_PHASES]; /* ns, since the step began */
 };
@@ -119,6 +120,27 @@ void prb_torch_slots_forked(void);
 
 bool prb_torch_backward_arm(const struct prb_py_api *py, struct prb_error *err);
 void prb_torch_backward_disarm(void);
+
+/* ---- wait.c ---- */
+
+/* Have calls of Work.wait counted; with the GIL.  Where torch.distributed is not there, or is another
+ * one, nothing happens. */
+void prb_torch_wait_arm(const struct prb_py_api *py);
+void prb_torch_wait_disarm(void);
+/* An outermost backward begins; one of PyTorch's reducers will reduce the gradients of a later one. */
+void prb_torch_collectives_begin(void);
+void prb_torch_reducer_called(void);
+/* A collective begins, which may end on another thread; one that began then ended there. */
+void prb_torch_collective_begins(uint64_t now);
+void prb_torch_collective_ends(uint64_t begin, uint64_t now);
+/* ns that the backward which ends now has waited for them. */
+uint64_t prb_torch_collectives_waited(uint64_t now);
+
+/* ---- optimizers.c: where there is no observer ---- */
+
+/* Have PyTorch's own hooks of optimizers call us; with the GIL. */
+bool prb_torch_optimizers_arm(const struct prb_py_api *py, struct prb_error *err);
+void prb_torch_optimizers_disarm(const struct prb_py_api *py);
 
 /* ---- observer.c ---- */
 
@@ -254,6 +276,8 @@ void prb_torch_outside_forked(void);
 unsigned prb_torch_label(const char *text, size_t len);
 /* What a label of PyTorch's is, found once for each. */
 enum prb_trace_stage prb_torch_label_stage(unsigned label);
+/* Whether it is of a call of DistributedDataParallel. */
+bool prb_torch_label_reduces(unsigned label);
 /* How many collectives of that name there were before, since the arming. */
 unsigned prb_torch_label_next(unsigned label);
 void prb_torch_labels_begin(void);
