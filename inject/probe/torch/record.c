@@ -139,6 +139,13 @@ void prb_torch_record_moment(const char *name, const char *attributes)
     prb_ring_write(table, row);
 }
 
+/* Of a step of 1 ms and more to 256 ns, as its end is (2^-22 s): the lowest byte is noise of the clock
+ * and of the scheduler, and takes five bytes of a row in the store. */
+static int64_t coarse(uint64_t ns, const struct prb_torch_step *step)
+{
+    return (int64_t)(step->duration < 1000000 ? ns : ns & ~UINT64_C(255));
+}
+
 void prb_torch_record_step(const struct prb_torch_step *step)
 {
     struct prb_ring_table *table = steps;
@@ -148,18 +155,18 @@ void prb_torch_record_step(const struct prb_torch_step *step)
     const struct prb_ring_value row[PRB_TRACE_STEP_COLUMN_COUNT] = {
         [PRB_TRACE_STEP_END] = {.real = time_of(step->end)},
         [PRB_TRACE_STEP_STEP] = {.integer = step->step},
-        [PRB_TRACE_STEP_DURATION] = {.integer = (int64_t)step->duration},
-        [PRB_TRACE_STEP_DATA] = {.integer = (int64_t)step->spent[PRB_PHASE_DATA]},
-        [PRB_TRACE_STEP_FORWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_FORWARD]},
-        [PRB_TRACE_STEP_BACKWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_BACKWARD]},
-        [PRB_TRACE_STEP_OPTIMIZER] = {.integer = (int64_t)step->spent[PRB_PHASE_OPTIMIZER]},
-        [PRB_TRACE_STEP_COMM_WAIT] = {.integer = (int64_t)step->spent[PRB_PHASE_COMM_WAIT]},
+        [PRB_TRACE_STEP_DURATION] = {.integer = coarse(step->duration, step)},
+        [PRB_TRACE_STEP_DATA] = {.integer = coarse(step->spent[PRB_PHASE_DATA], step)},
+        [PRB_TRACE_STEP_FORWARD] = {.integer = coarse(step->spent[PRB_PHASE_FORWARD], step)},
+        [PRB_TRACE_STEP_BACKWARD] = {.integer = coarse(step->spent[PRB_PHASE_BACKWARD], step)},
+        [PRB_TRACE_STEP_OPTIMIZER] = {.integer = coarse(step->spent[PRB_PHASE_OPTIMIZER], step)},
+        [PRB_TRACE_STEP_COMM_WAIT] = {.integer = coarse(step->spent[PRB_PHASE_COMM_WAIT], step)},
         [PRB_TRACE_STEP_COUNTS] = {.integer = prb_trace_word(step->updates, step->micro_steps)},
         [PRB_TRACE_STEP_EVENTS] = {.integer = (int64_t)step->events},
         [PRB_TRACE_STEP_RATE] = {.integer = prb_trace_word(step->sampled | step->shadow << 1,
                                                            step->weight)},
-        /* To a billionth, as exact integers are small in the store; 7 bytes a row otherwise. */
-        [PRB_TRACE_STEP_OVERHEAD] = {.real = (double)(int64_t)(step->overhead * 1e9 + 0.5) / 1e9},
+        /* To a millionth, as small integers are small in the store; 7 bytes a row otherwise. */
+        [PRB_TRACE_STEP_OVERHEAD] = {.real = (double)(int64_t)(step->overhead * 1e6 + 0.5) / 1e6},
         [PRB_TRACE_STEP_OBJECT] = {.integer = (int64_t)step->object},
         [PRB_TRACE_STEP_LABEL] = {.integer = step->label},
         [PRB_TRACE_STEP_THREAD] = {.integer = owner(step->tid)},
