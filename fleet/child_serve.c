@@ -17,6 +17,22 @@ struct prb_target *prb_fleet_seat_target(struct prb_fleet_seat *seat, struct prb
     return seat->target;
 }
 
+struct prb_db *prb_fleet_seat_db(struct prb_fleet_seat *seat, struct prb_error *err)
+{
+    if (!seat->db && prb_fleet_seat_target(seat, err))
+        seat->db = prb_db_open(seat->target, err);
+    return seat->db;
+}
+
+/* The next question may find it well. */
+static void close_seat(struct prb_fleet_seat *seat)
+{
+    prb_db_close(seat->db); /* it borrows the target */
+    prb_target_close(seat->target);
+    seat->db = NULL;
+    seat->target = NULL;
+}
+
 static double now_s(void)
 {
     struct timespec now;
@@ -56,8 +72,7 @@ static bool look(struct prb_fleet_seat *seat, const struct prb_fleet_request *re
     } else {
         state.state = state_of(&why);
         snprintf(state.reason, sizeof state.reason, "%s", why.text);
-        prb_target_close(seat->target); /* the next question may find it well */
-        seat->target = NULL;
+        close_seat(seat);
     }
     return prb_fleet_reply_pack(&reply, request->id, out, err);
 }

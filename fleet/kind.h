@@ -28,10 +28,13 @@ enum prb_fleet_class { PRB_FLEET_LOOK, PRB_FLEET_CONTROL, PRB_FLEET_EVAL };
 struct prb_fleet_seat {
     struct prb_fleet_member member;
     struct prb_target *target; /* NULL until prb_fleet_seat_target */
+    struct prb_db *db;         /* NULL until prb_fleet_seat_db */
     double budget;             /* s for this question */
 };
 /* The rank's process, opened once; borrowed from the seat.  Errors: those of prb_target_open_pid. */
 struct prb_target *prb_fleet_seat_target(struct prb_fleet_seat *seat, struct prb_error *err);
+/* The tables of the process, the same. */
+struct prb_db *prb_fleet_seat_db(struct prb_fleet_seat *seat, struct prb_error *err);
 
 /* The bytes of one rank, or of a host that merged its ranks (rank -1). */
 struct prb_fleet_part {

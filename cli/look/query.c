@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/fleet/rows.h"
 #include "cli/look/database.h"
 #include "cli/print/out.h"
 #include "format/format.h"
@@ -37,9 +38,20 @@ static bool print(struct prb_db *db, const char *sql, struct prb_row_writer *wri
     return ferror(stdout) ? prb_out_finish(err) : false;
 }
 
+static bool print_job(const struct prb_run *run, const char *sql, const char *format, bool plan,
+                      bool reveal, struct prb_error *err)
+{
+    PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
+    struct prb_job_rows rows = {.sql = sql, .plan = plan, .reveal = reveal, .writer = writer};
+    rows.json = format && strcmp(format, "json") == 0;
+    return writer && prb_run_job_rows(run, &rows, err);
+}
+
 bool prb_query_print_of(const struct prb_run *run, const char *sql, const char *format, bool ranks,
                         bool subprocesses, bool reveal, struct prb_error *err)
 {
+    if (prb_run_job(run) && !ranks && !subprocesses)
+        return print_job(run, sql, format, false, reveal, err);
     PRB_AUTO(prb_row_writer) struct prb_row_writer *writer = writer_of(format, err);
     PRB_AUTO(prb_database) struct prb_database database = {0};
     return writer && prb_database_open(run, ranks, subprocesses, &database, err) &&
@@ -69,7 +81,7 @@ static char *read_standard_input(struct prb_error *err)
     return NULL;
 }
 
-enum { FORMAT, REVEAL, RANKS, SUBPROCESSES };
+enum { FORMAT, REVEAL, RANKS, SUBPROCESSES, PLAN };
 
 static const struct prb_option options[] = {
     [FORMAT] =
@@ -80,6 +92,8 @@ static const struct prb_option options[] = {
                 "show what looks secret in system.environment and in variables", NULL},
     [RANKS] = PRB_OPTION_READ_RANKS,
     [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
+    [PLAN] = {0, "plan", NULL, "with -t @JOB: what is fetched from each host, instead of the rows",
+              NULL},
     {0},
 };
 
@@ -105,7 +119,11 @@ static bool run_query(const struct prb_run *run, struct prb_error *err)
     const char *format = vertical ? "vertical" : run->options[FORMAT].text;
     bool reveal = run->options[REVEAL].count;
     bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
-    return prb_query_print_of(run, sql, format, ranks, subprocesses, reveal, err);
+    if (!run->options[PLAN].count)
+        return prb_query_print_of(run, sql, format, ranks, subprocesses, reveal, err);
+    if (!prb_run_job(run))
+        return prb_usage(run, err, "--plan is of what all ranks are asked: -t @JOB");
+    return print_job(run, sql, format, true, reveal, err);
 }
 
 const struct prb_command prb_command_query = {
@@ -126,6 +144,12 @@ const struct prb_command prb_command_query = {
         "aggregates median, quantile and stddev. Times are seconds since the epoch, UTC.\n\n"
         "With --ranks or --subprocesses each table has the rows of all these processes, and the "
         "columns rank and pid before its own.\n\n"
+        "With -t @JOB each table has the rows of all ranks of the job, and the columns rank and "
+        "host "
+        "behind its own. The statement is run here, as a whole: before its first row what it reads "
+        "is "
+        "fetched, which --plan shows. With -f json there is one object of rows and coverage; the "
+        "status is 15 when not all ranks answered, and with --strict there are no rows then.\n\n"
         "SET KEY = VALUE before a statement, in the same call, changes a setting for what follows; "
         "SHOW ALL lists them.\n\n"
         "In a table NULL is empty and, on a terminal, wide columns are cut; rows that do not fit "
@@ -138,6 +162,8 @@ const struct prb_command prb_command_query = {
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"
                 "probing 12345 query \"SET probing.repr_limit = 99; SELECT * FROM python.locals\"\n"
                 "probing query --ranks \"SELECT rank, max(step) FROM training_logs GROUP BY 1\"\n"
+                "probing -t @ query \"SELECT rank, avg(step_duration_sec) FROM "
+                "python.torch_step_timing GROUP BY rank\"\n"
                 "probing 12345 q -f csv - < report.sql  # SQL from a file, rows as CSV\n",
     .run = run_query,
 };

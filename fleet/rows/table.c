@@ -471,7 +471,7 @@ static bool over(const struct rows_source *source, const struct prb_answers *ans
              prb_buf_ok(&names) ? names.data : "", source->member_count, answers->over.text,
              answers->count, most >> 20);
     return prb_error_remedy(err, "restrict it by WHERE, by @JOB:RANKS, or raise "
-                                 "probing.cluster.max_rows or probing.cluster.max_bytes");
+                                 "PROBING_CLUSTER_MAX_ROWS or PROBING_CLUSTER_MAX_BYTES");
 }
 
 static void forget(void *context)

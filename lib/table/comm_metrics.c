@@ -120,6 +120,8 @@ static void put_collective(struct prb_rows *rows, const struct prb_job *job, siz
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_job) struct prb_job job = {0};
+    if (prb_rows_db(rows)->job_elsewhere)
+        return true;
     if (!prb_job_take(rows, &job, err))
         return false;
     if (prb_rows_db(rows)->of_several && job.rank_count &&

@@ -52,8 +52,7 @@ struct prb_db *prb_db_open(struct prb_target *target, struct prb_error *err)
     return PRB_STEAL(db);
 }
 
-/* No table of a process. */
-static struct prb_db *open_without_target(struct prb_error *err)
+struct prb_db *prb_db_open_schema(struct prb_error *err)
 {
     const struct prb_table *tables[sizeof prb_tables / sizeof *prb_tables];
     size_t count = 0;
@@ -67,7 +66,7 @@ struct prb_db *prb_db_open_processes(const struct prb_db_process *processes, siz
                                      struct prb_error *err)
 {
     PRB_AUTO(prb_several) struct prb_several *several = prb_several_new(count, err);
-    PRB_AUTO(prb_db) struct prb_db *db = several ? open_without_target(err) : NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = several ? prb_db_open_schema(err) : NULL;
     for (size_t i = 0; db && i < count; i++) {
         struct prb_db *one = prb_db_open(processes[i].target, err);
         if (!one)

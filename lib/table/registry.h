@@ -11,4 +11,7 @@
 extern const struct prb_table *const prb_tables[];
 extern const size_t prb_table_count;
 
+/* A connection with the tables of information_schema alone, for those of a source. */
+struct prb_db *prb_db_open_schema(struct prb_error *err);
+
 #endif

@@ -2,5 +2,5 @@
 PYTESTS += %D%/test_up.py
 EXTRA_DIST += %D%/bus.py %D%/nats_client.py
 # Jobs of several ranks.
-PYTESTS += %D%/test_job_ranks.py %D%/test_hang.py
+PYTESTS += %D%/test_job_ranks.py %D%/test_hang.py %D%/test_sql.py
 EXTRA_DIST += %D%/conftest.py
