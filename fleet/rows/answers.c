@@ -62,3 +62,15 @@ bool prb_answers_add(struct prb_answers *answers, int rank, const char *host, co
     answers->items[answers->count++] = one;
     return true;
 }
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct prb_answer *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+void prb_answers_sort(struct prb_answers *answers)
+{
+    if (answers->count)
+        qsort(answers->items, answers->count, sizeof *answers->items, by_rank);
+}

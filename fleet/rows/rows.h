@@ -40,6 +40,8 @@ PRB_DEFINE_AUTO(prb_answers, struct prb_answers, prb_answers_deinit)
 bool prb_answers_add(struct prb_answers *answers, int rank, const char *host, const void *data,
                      size_t len, struct prb_error *err);
 
+/* By rank. */
+void prb_answers_sort(struct prb_answers *answers);
 struct prb_fleet_reply;
 /* Those of a host's reply (fleet/kind.h), one for each rank that it says answered; all or none. */
 bool prb_answers_of_host(struct prb_answers *answers, const struct prb_fleet_reply *reply,

@@ -45,7 +45,9 @@ def test_locals_and_one_rank(start_ranks, ask):
     job = start_ranks(2)
     done = ask("-t", "@{}:1".format(job.name), "query", "-f", "csv", "SELECT pid FROM system.process")
     assert done.status == 0 and done.out.split() == ["pid", str(job.processes[1].pid)], done.err
-    several = ask("-t", "@" + job.name, "inspect", "threads")
+    inspected = ask("-t", "@" + job.name, "inspect", "threads")
+    assert inspected.status == 0 and "loader-0" in inspected.out and "loader-1" in inspected.out, inspected.err
+    several = ask("-t", "@" + job.name, "config")
     assert several.status == 2 and "one process" in several.err
 
 
