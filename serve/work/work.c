@@ -99,10 +99,11 @@ void prb_work_item_leave(struct prb_work_item *item)
 static void audit(const struct prb_serve_job *job, const char *outcome)
 {
     const struct prb_buf *body = &job->question->body;
-    const char *path = job->route->path + strlen("/api/v1");
-    path += strncmp(path, "/p/{}", 5) == 0 ? 5 : 0;
+    const char *path = job->route->path;
     if (job->route->grant == PRB_MAY_LOOK)
         return;
+    path += strncmp(path, "/api/v1", 7) == 0 ? 7 : 0;
+    path += strncmp(path, "/p/{}", 5) == 0 ? 5 : 0;
     const char *token = job->question->token_name;
     prb_serve_log(job->serve->log, "%s by %s%s%s, process %s%s: %.200s: %s", path,
                   job->question->who, *token ? " with " : "", token, job->part[0],
