@@ -19,12 +19,14 @@ probing_serve_SOURCES += %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %
 	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/words.h
 probing_serve_SOURCES += %D%/text/command.c %D%/text/command.h %D%/text/looks.c %D%/text/looks.h %D%/text/text.c %D%/text/text.h \
 	%D%/text/text_python.c %D%/text/text_python.h
-probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/targets.c %D%/work/targets.h %D%/work/work.c \
+probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/stacks_text.c %D%/work/stacks_text.h %D%/work/targets.c %D%/work/targets.h %D%/work/work.c \
 	%D%/work/work.h
 probing_serve_SOURCES += %D%/live/collector.c %D%/live/collector.h %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/live.c \
 	%D%/live/live.h %D%/live/runs.c %D%/live/runs.h %D%/live/watch.c %D%/live/watch.h %D%/live/watch_step.c %D%/live/watch_step.h
 probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
 probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h %D%/client/wire.c %D%/client/wire.h
+# What the command line prints, by the same code.
+probing_serve_SOURCES += cli/look/stacks.c cli/look/stacks.h cli/print/out.c cli/print/out.h cli/print/progress.c cli/fail.c
 probing_serve_CFLAGS = $(AM_CFLAGS) $(WEBSOCKETS_CFLAGS)
 probing_serve_LDADD = libprb.la $(JANSSON_LIBS) $(WEBSOCKETS_LIBS) $(ZLIB_LIBS) -ldl
 BUILT_SOURCES += %D%/routes.inc %D%/assets.inc

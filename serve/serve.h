@@ -59,6 +59,7 @@ struct prb_tokens;
 struct prb_life;
 struct prb_certificate;
 struct prb_guests;
+struct prb_serve_targets;
 
 struct prb_serve {
     const struct prb_serve_options *options;
@@ -68,9 +69,10 @@ struct prb_serve {
     unsigned grants;
     char program[4096]; /* of the command line, for answers as text */
     struct prb_serve_log *log;
-    struct prb_watch *watch;             /* watch.h */
-    struct prb_runs *runs;               /* runs.h */
-    struct prb_tokens *tokens;           /* second ones */
+    struct prb_watch *watch;   /* watch.h */
+    struct prb_runs *runs;     /* runs.h */
+    struct prb_tokens *tokens; /* second ones */
+    struct prb_serve_targets *targets;
     struct prb_guests *guests;           /* connections */
     struct prb_life *life;               /* of a server for some processes; NULL */
     struct prb_certificate *certificate; /* NULL: no TLS */

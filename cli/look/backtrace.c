@@ -12,7 +12,6 @@
 
 #define WATCH_SECONDS 1.0
 #define WATCH_LEAST 0.02
-#define TEXT_REPR 200 /* characters of a value as text, for eyes; JSON and -v have more */
 
 enum {
     NATIVE,
@@ -271,7 +270,7 @@ static bool run_backtrace(const struct prb_run *run, struct prb_error *err)
         .stop = run->options[STOP].count,
         .hide_secrets = !run->options[REVEAL].count,
         .source_lines = run->options[LINES].count,
-        .repr_limit = run->options[JSON].count || run->verbose ? 0 : TEXT_REPR,
+        .repr_limit = run->options[JSON].count || run->verbose ? 0 : PRB_STACKS_TEXT_REPR,
     };
     const char *thread = run->options[THREAD].text;
     if (thread && run->argument_count)

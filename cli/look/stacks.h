@@ -6,6 +6,9 @@
 
 #include "probing.h"
 
+#define PRB_STACKS_TEXT_REPR                                                                       \
+    200 /* characters of a value as text, for eyes; JSON and -v have more */
+
 struct prb_stacks_style {
     bool verbose; /* whole paths, columns, the layout line, figures of the reading */
     bool group;   /* threads with equal stacks together */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -48,13 +49,21 @@ static bool has_socket(pid_t pid, unsigned long inode)
     return false;
 }
 
+/* Whether a process here has it.  The latest ones first: clients have mostly just been started. */
 static bool is_open_here(unsigned long inode)
 {
     PRB_AUTO(dir) DIR *folder = opendir("/proc");
+    PRB_AUTO(prb_buf) struct prb_buf pids = {0};
     const struct dirent *one;
     while (folder && (one = readdir(folder))) {
         pid_t pid = (pid_t)strtol(one->d_name, NULL, 10);
-        if (pid > 0 && has_socket(pid, inode) && lives_here(pid))
+        if (pid > 0)
+            prb_buf_add(&pids, &pid, sizeof pid);
+    }
+    for (size_t at = prb_buf_ok(&pids) ? pids.len : 0; at; at -= sizeof(pid_t)) {
+        pid_t pid;
+        memcpy(&pid, pids.data + at - sizeof pid, sizeof pid);
+        if (has_socket(pid, inode) && lives_here(pid))
             return true;
     }
     return false;

@@ -591,6 +591,8 @@ struct prb_http *prb_http_new(struct prb_serve *serve, const char *const *files,
     else
         prb_fail(err, PRB_INTERNAL, "libwebsockets does not start");
     if (http->work)
+        serve->targets = prb_work_targets(http->work);
+    if (http->work)
         http->live = prb_live_new(serve, http->work, writable, err);
     if (http->live)
         return http;

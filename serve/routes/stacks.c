@@ -9,7 +9,7 @@
 #include "format/json.h"
 #include "serve/live/watch.h"
 #include "serve/routes/by_command.h"
-#include "serve/work/targets.h"
+#include "serve/work/stacks_text.h"
 
 /* ---- lean ---- */
 
@@ -149,6 +149,9 @@ static bool print(struct prb_serve_job *job, struct prb_serve_target *held, bool
 {
     const char *words[8] = {"-t", prb_serve_target_name(held), "backtrace"};
     size_t count = 3;
+    job->answer->type = "text/plain; charset=utf-8";
+    if (prb_stacks_text(held, native, locals, false, &job->answer->body))
+        return true;
     if (native)
         words[count++] = "--native";
     if (locals)

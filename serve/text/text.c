@@ -22,6 +22,7 @@
 #include "serve/text/command.h"
 #include "serve/text/looks.h"
 #include "serve/text/text_python.h"
+#include "serve/work/stacks_text.h"
 
 #define LINE_BYTES 65536
 #define IDLE_MS (3600 * 1000)
@@ -226,6 +227,33 @@ static void flush(struct session *session)
     }
 }
 
+/* `bt` by a target that is open already.  False: the command is to be run. */
+static bool run_stacks(struct session *session, const char *const *given, size_t count)
+{
+    struct prb_serve_job job = {.serve = session->serve,
+                                .targets = session->serve->targets,
+                                .route = &prb_route_stacks,
+                                .until = prb_clock_s() + prb_route_stacks.seconds};
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    bool native = false, locals = false, group = false;
+    for (size_t i = 0; i < count; i++) {
+        bool *found = !strcmp(given[i], "--native")                              ? &native
+                      : !strcmp(given[i], "--locals") || !strcmp(given[i], "-l") ? &locals
+                      : !strcmp(given[i], "--group") || !strcmp(given[i], "-g")  ? &group
+                                                                                 : NULL;
+        if (!found)
+            return false;
+        *found = true;
+    }
+    snprintf(job.part[0], sizeof job.part[0], "%s", session->target);
+    PRB_AUTO(prb_serve_target) struct prb_serve_target *held = prb_serve_target_hold(&job, NULL);
+    if (!held || !prb_stacks_text(held, native, locals, group, &text))
+        return false;
+    session->until = prb_clock_s() + COMMAND_SECONDS;
+    take_output(session, false, text.data, text.len);
+    return true;
+}
+
 /* *said is false when something of it is no word of the command. */
 static bool run(struct session *session, const struct prb_look *look, char *rest, bool *said)
 {
@@ -251,6 +279,8 @@ static bool run(struct session *session, const struct prb_look *look, char *rest
         memmove(words + before + 1, words + before, (count - before) * sizeof *words);
         words[before] = target;
     }
+    if (strcmp(look->name, "backtrace") == 0 && run_stacks(session, given, given_count))
+        return !session->ended;
     const struct prb_command_run asked = {session->serve->program, words, goes_on, take_output,
                                           session};
     session->until = prb_clock_s() + COMMAND_SECONDS;

@@ -218,6 +218,8 @@ void prb_work_free(struct prb_work *work)
     free(work);
 }
 
+struct prb_serve_targets *prb_work_targets(struct prb_work *work) { return work->targets; }
+
 /* Quick ones share their answers, so that many that wait cost little. */
 static bool has_room(const struct list *waiting, const struct prb_work_item *item)
 {

@@ -27,6 +27,8 @@ struct prb_work *prb_work_new(const struct prb_serve *serve, const char *const *
                               void (*finished)(void *context), void *context,
                               struct prb_error *err);
 void prb_work_free(struct prb_work *work);
+/* The targets that they hold. */
+struct prb_serve_targets *prb_work_targets(struct prb_work *work);
 /* Give it to the workers; its route is found.  False: too many wait. */
 bool prb_work_add(struct prb_work *work, struct prb_work_item *item);
 /* Those that became whole since the last call, a list by next; the worker's share is the caller's. */
