@@ -1,5 +1,6 @@
 """A server of ours, and clients of it: HTTP over TCP and over the Unix socket, raw bytes, plain text."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -109,6 +110,14 @@ class Server:
 
     def alive(self):
         return self.ask("/health").status == 200
+
+    def sockets(self):
+        """How many it has open; other descriptors are of the processes that it looks at."""
+        count = 0
+        for name in os.listdir("/proc/{}/fd".format(self.pid)):
+            with contextlib.suppress(OSError):
+                count += os.readlink("/proc/{}/fd/{}".format(self.pid, name)).startswith("socket:")
+        return count
 
     # ---- bytes ----
 
