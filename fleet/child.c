@@ -8,9 +8,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 
 #define READ_MOST ((size_t)1 << 20) /* at a time */
 
@@ -25,8 +27,9 @@ static void leave_parent(int fd, pid_t parent)
     dup2(null, 0);
     dup2(null, 1);
     if (fd > 3)
-        close_range(3, (unsigned)fd - 1, 0);
-    close_range((unsigned)fd + 1, ~0U, 0);
+        syscall(SYS_close_range, 3u, (unsigned)fd - 1, 0u);
+    syscall(SYS_close_range, (unsigned)fd + 1, ~0U,
+            0u); /* without it they stay, which harms less */
 }
 
 bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)

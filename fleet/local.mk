@@ -3,8 +3,8 @@ pkginclude_HEADERS += %D%/cluster.h
 libprb_la_SOURCES += %D%/bus_file.c %D%/bus_file.h %D%/cluster.h %D%/keys.c %D%/keys.h %D%/up.c %D%/up.h %D%/up_files.c %D%/up_server.c
 # Many machines: one question to all ranks of a job.  Part of libprobing; commands and servers use fleet.h.
 # A kind of question is one file with its name here; kinds.inc is made of this list.
-FLEET_KINDS = %D%/kind/stacks.c %D%/kind/hang.c %D%/kind/schema.c %D%/kind/rows.c
-libprb_la_SOURCES += %D%/fleet.h %D%/rank_set.h %D%/rank_set.c %D%/coverage.h %D%/coverage.c %D%/merged.h %D%/merged.c \
+FLEET_KINDS = %D%/kind/stacks.c %D%/kind/hang.c %D%/kind/schema.c %D%/kind/rows.c %D%/kind/eval.c
+libprb_la_SOURCES += %D%/fleet.h %D%/rank_set.h %D%/rank_set.c %D%/coverage.h %D%/coverage.c %D%/merged.h %D%/merged.c %D%/eval_answers.h %D%/eval_answers.c \
 	%D%/address.h %D%/address.c %D%/kind.h %D%/message.h %D%/request.c %D%/reply.c %D%/host.h %D%/host.c %D%/identity.c \
 	%D%/identities.def %D%/child.h %D%/child.c %D%/child_serve.c %D%/transport.h %D%/local.c %D%/root.c $(FLEET_KINDS)
 # Does a job hang?

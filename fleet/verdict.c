@@ -246,9 +246,9 @@ static bool not_hung(struct prb_hang *hang, const struct tally *tally)
         return false;
     for (size_t i = 0; i < hang->slow.count; i++)
         snprintf(hang->slow.items[i].text, sizeof hang->slow.items[i].text,
-                 "in no collective while %u rank%s at %s", tally->waiting,
-                 tally->waiting == 1 ? " waits" : "s wait",
-                 *hang->slow.items[i].example->site ? hang->slow.items[i].example->site : "?");
+                 "in no collective, at %s, while %u rank%s",
+                 *hang->slow.items[i].example->site ? hang->slow.items[i].example->site : "?",
+                 tally->waiting, tally->waiting == 1 ? " waits" : "s wait");
     return true;
 }
 

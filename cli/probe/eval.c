@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/fleet/eval.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/probe/evaluate.h"
@@ -79,12 +80,34 @@ static bool read_options(const struct prb_run *run, struct prb_eval_place *place
            prb_run_number(run, TIMEOUT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &place->timeout, err);
 }
 
+/* In all ranks of a job, each on its own. */
+static bool of_job(const struct prb_run *run, struct prb_error *err)
+{
+    struct prb_eval_place place = {0};
+    size_t len = 0;
+    if (run->options[PRB_EVAL_PLACE_THREAD].count || run->options[PRB_EVAL_PLACE_FRAME].count)
+        return prb_usage(run, err, "--thread and --frame are for one process, and %s is a job",
+                         prb_run_job(run));
+    if (!is_code(run, err) || !read_options(run, &place, err))
+        return false;
+    PRB_AUTO_FREE char *code = gather(run, &len, err);
+    if (!code)
+        return false;
+    const struct prb_job_code all = {.code = code,
+                                     .name_space = place.namespace,
+                                     .gil_timeout = place.gil_timeout,
+                                     .timeout = place.timeout};
+    return prb_job_eval(run, &all, err);
+}
+
 static bool run_eval(const struct prb_run *run, struct prb_error *err)
 {
     struct prb_eval_place place = {0};
     size_t len = 0;
     bool interrupted = false;
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
+    if (prb_run_job(run))
+        return of_job(run, err);
     if (!is_code(run, err) || !read_options(run, &place, err))
         return false;
     PRB_AUTO_FREE char *code = gather(run, &len, err);
@@ -136,9 +159,11 @@ const struct prb_command prb_command_eval = {
         "standard error says so. With PROBING_AUTO_INJECT=off, in the environment of this command "
         "or of the target, eval refuses instead.",
     .options = options,
-    .examples = "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
-                "probing 12345 eval --frame train_step \"loss\"  # where it trains\n"
-                "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
-                "probing 12345 e - < look.py\n",
+    .examples =
+        "probing 12345 eval \"import torch; print(torch.cuda.is_available())\"\n"
+        "probing 12345 eval --frame train_step \"loss\"  # where it trains\n"
+        "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
+        "probing 12345 e - < look.py\n"
+        "probing -t @ eval \"import torch; torch.__version__\"  # in all ranks: who says what\n",
     .run = run_eval,
 };

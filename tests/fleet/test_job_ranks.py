@@ -104,3 +104,15 @@ def test_several_jobs_are_listed(start_ranks, ask):
 @pytest.mark.parametrize("address", ["@:", "@x:", "@" + "x" * 200])
 def test_wrong_addresses(ask, address):
     assert ask("-t", address, "backtrace").status == 2
+
+
+def test_eval_says_who_says_what(start_ranks, ask):
+    """Equal answers are one; what is assigned is not the program's."""
+    job = start_ranks(3)
+    done = ask("-t", "@" + job.name, "eval", "import os; x = 'mine'; int(os.environ['RANK']) // 2")
+    assert done.status == 0 and re.findall(r"^ranks? .*", done.out, re.M) == ["ranks 0-1 (2 of 3):", "rank 2:"], done.out + done.err
+    assert done.out.split("\n")[1::2][:2] == ["    0", "    1"]
+    main = ask("-t", "@" + job.name, "eval", "import __main__; hasattr(__main__, 'x')")
+    assert "ranks 0-2 (3 of 3):\n    False\n" == main.out
+    raised = ask("-t", "@{}:1".format(job.name), "eval", "1 / 0")
+    assert raised.status == 1 and "rank 1: raised" in raised.out and "ZeroDivisionError" in raised.out
