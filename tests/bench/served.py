@@ -10,6 +10,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 from keeping import cpu_ns
@@ -21,7 +22,7 @@ from tracing import needs_torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "serve"))
 from serving import Server  # noqa: E402
-from websocket import WebSocket  # noqa: E402
+from websocket import Closed, WebSocket  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -124,6 +125,33 @@ def server_at_rest(figures, options):
         figures.add("the same, memory for each process", memory_mb(one.pid) / max(1, watched), "MB")
 
 
+@needs_torch
+def server_watched(figures, options):
+    """One who watches: stacks once a second, and a flame graph of 100 samples a second, more than at rest."""
+    seconds = 5 if options.quick else 30
+    with serving() as (one, job):
+        time.sleep(5)  # it has begun to look at the processes of this machine
+
+        def share():
+            began, spent = time.monotonic(), cpu_ns(one.pid)
+            time.sleep(seconds)
+            return 100 * (cpu_ns(one.pid) - spent) * 1e-9 / (time.monotonic() - began)
+
+        rest = share()
+        with WebSocket(one, tcp=False) as watcher:
+            watcher.subscribe("stacks", target=str(job.pid), every=1)
+            watcher.subscribe("flame", target=str(job.pid), rate=100, mode="wall")
+            reader = threading.Thread(target=drain, args=(watcher,), daemon=True)
+            reader.start()
+            figures.add("one who watches: stacks at 1 Hz and a flame graph at 100 Hz, more CPU of the server", share() - rest, "% of a core")
+
+
+def drain(watcher):
+    with contextlib.suppress(Closed, OSError, ValueError):
+        while True:
+            watcher.frame()
+
+
 def server_websockets(figures, options):
     del options
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -131,6 +159,7 @@ def server_websockets(figures, options):
     opened = []
     try:
         with serving(False) as (one, _):
+            figures.bound("just started, memory", memory_mb(one.pid), "MB", 8)
             opened = [WebSocket(one) for _ in range(10)]
             time.sleep(5)  # it has begun to look at the processes of this machine
             before = memory_mb(one.pid)
@@ -142,4 +171,4 @@ def server_websockets(figures, options):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-PARTS = [server_requests, server_at_rest, server_websockets]
+PARTS = [server_requests, server_at_rest, server_watched, server_websockets]
