@@ -39,7 +39,7 @@ static struct prb_db *open_target(struct prb_target *target, struct prb_error *e
         !add_recorded(db, prb_recorded_tables_of(target->proc, err), err))
         return NULL;
     if (target && !prb_proc_exists(target->proc) &&
-        !prb_db_add_source(db, prb_dumped_tables_of(target->proc, err), err))
+        !add_recorded(db, prb_dumped_tables_of(target->proc, err), err))
         return NULL;
     return PRB_STEAL(db);
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 
@@ -202,6 +203,21 @@ def test_a_job_that_starts_with_it(job):
     kinds = {what for what, *_ in truth["events"]}
     assert events_of(by_step(one.rows())[last], kinds) == truth["events"]
     assert {row["optimizer_class"] for row in one.timing() if row["local_step"] == last} == {"RMSprop"}
+
+
+def test_a_crash_dump_has_the_rows(job, tmp_path):
+    """The last ones, named, and the steps: the same as the live process told."""
+    one = job("gan")
+    one.steps(3)
+    wait_until(lambda: one.rows("module IS NOT NULL"))
+    told, steps = one.rows(), one.timing()
+    probing("-t", one.pid, "config", "probing.crash=on", "probing.crash_dir={}".format(tmp_path), check=False)
+    os.kill(one.pid, signal.SIGSEGV)
+    wait_until(lambda: one.target.child.poll() is not None)
+    (dump,) = tmp_path.glob("*.snap")
+    kept = query(dump, "SELECT * FROM python.torch_trace ORDER BY thread, local_step, seq")
+    assert len(kept) >= 10 and all(row in told for row in kept) and any(row["module"] for row in kept)
+    assert query(dump, "SELECT * FROM python.torch_step_timing ORDER BY local_step") == steps
 
 
 def test_two_events_a_call(job):

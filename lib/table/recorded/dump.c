@@ -8,6 +8,7 @@
 
 #include "proc/source.h"
 #include "ring/columns.h"
+#include "table/recorded/history.h"
 #include "table/recorded/live.h"
 #include "table/recorded/names.h"
 
@@ -15,16 +16,13 @@
 
 struct dumped_table {
     struct prb_table table; /* first */
-    char *head;             /* the lines of columns, cut into words */
-    struct prb_ring_column ring[PRB_RING_COLUMNS_MAX];
+    struct prb_dumped_ring ring;
     struct prb_column columns[PRB_RING_COLUMNS_MAX + 1];
-    size_t count;
-    const char *rows; /* borrowed from the process's text */
-    size_t rows_len;
 };
 
 struct dumped_tables {
     struct prb_table_source source; /* first */
+    struct prb_history history;
     const struct prb_table *tables[TABLES_MAX];
     size_t count;
     bool listed;
@@ -39,71 +37,7 @@ static const struct {
              {"boolean", PRB_RING_BOOLEAN},
              {"time", PRB_RING_TIME}};
 
-/* ---- rows ---- */
-
-/* One row's values from its bytes; false: they contradict themselves. */
-static bool unpack(const struct dumped_table *table, const char *at, size_t len,
-                   struct prb_ring_value *values)
-{
-    size_t fixed = (1 + table->count) * sizeof(uint64_t), used = fixed;
-    uint64_t nulls;
-    if (len < fixed)
-        return false;
-    memcpy(&nulls, at, sizeof nulls);
-    for (size_t i = 0; i < table->count; i++) {
-        int64_t word;
-        memcpy(&word, at + (1 + i) * sizeof word, sizeof word);
-        values[i] = (struct prb_ring_value){.null = nulls >> i & 1};
-        if (table->ring[i].type != PRB_RING_TEXT) {
-            values[i].integer = word;
-            continue;
-        }
-        if (word < 0 || (uint64_t)word > len - used)
-            return false;
-        values[i].text = at + used;
-        values[i].len = (size_t)word;
-        used += (size_t)word;
-    }
-    return true;
-}
-
-static bool fill(struct prb_rows *rows, struct prb_error *err)
-{
-    const struct dumped_table *table = (const struct dumped_table *)prb_rows_table(rows);
-    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
-    int time = prb_recorded_time(table->ring, table->count);
-    (void)err;
-    for (size_t at = 0; at < table->rows_len;) {
-        uint32_t length = 0;
-        if (table->rows_len - at >= sizeof length)
-            memcpy(&length, table->rows + at, sizeof length);
-        at += sizeof length;
-        if (!length || at > table->rows_len || length > table->rows_len - at ||
-            !unpack(table, table->rows + at, length, values)) {
-            prb_rows_warn(rows,
-                          "python.%s: a part of the file is broken, and its rows are left out",
-                          table->table.name);
-            break;
-        }
-        at += length;
-        prb_row_begin(rows);
-        for (size_t i = 0; i < table->count; i++)
-            prb_row_recorded(rows, &table->ring[i], &values[i]);
-        if (time >= 0)
-            prb_row_recorded(rows, &table->ring[time], &values[time]);
-    }
-    return true;
-}
-
-/* ---- tables ---- */
-
-static void table_free(struct dumped_table *table)
-{
-    free(table->head);
-    free((char *)(uintptr_t)table->table.name);
-    free(table);
-}
-PRB_DEFINE_AUTO_PTR(dumped_table, struct dumped_table, table_free)
+/* ---- a ring ---- */
 
 static bool read_column(char *line, struct prb_ring_column *out)
 {
@@ -119,33 +53,149 @@ static bool read_column(char *line, struct prb_ring_column *out)
     return false;
 }
 
-static bool read_columns(struct dumped_table *table)
+static bool read_columns(struct prb_dumped_ring *ring)
 {
-    char *rest = table->head;
+    char *rest = ring->head;
     for (char *line; (line = strsep(&rest, "\n")) && *line;) {
-        if (table->count == PRB_RING_COLUMNS_MAX || !read_column(line, &table->ring[table->count]))
+        if (ring->count == PRB_RING_COLUMNS_MAX || !read_column(line, &ring->columns[ring->count]))
             return false;
-        table->columns[table->count] = prb_recorded_column(&table->ring[table->count]);
-        table->count++;
+        ring->count++;
     }
-    return table->count && prb_ring_columns_check(table->ring, table->count, NULL);
+    return ring->count && prb_ring_columns_check(ring->columns, ring->count, NULL);
 }
+
+void prb_dumped_ring_deinit(struct prb_dumped_ring *ring) { free(ring->head); }
+
+static bool read_ring(const struct prb_buf *text, struct prb_dumped_ring *out)
+{
+    const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
+    *out = (struct prb_dumped_ring){0};
+    if (!end || !(out->head = strndup(text->data, (size_t)(end - text->data))) ||
+        !read_columns(out)) {
+        prb_dumped_ring_deinit(out);
+        *out = (struct prb_dumped_ring){0};
+        return false;
+    }
+    out->rows = end + 2;
+    out->rows_len = text->len - (size_t)(out->rows - text->data);
+    return true;
+}
+
+bool prb_dumped_ring_read(const struct prb_proc *proc, const char *name,
+                          struct prb_dumped_ring *out)
+{
+    size_t prefix = strlen(PRB_TEXT_RING);
+    *out = (struct prb_dumped_ring){0};
+    for (size_t i = 0; i < proc->text_count; i++)
+        if (strncmp(proc->texts[i].name, PRB_TEXT_RING, prefix) == 0 &&
+            strcmp(proc->texts[i].name + prefix, name) == 0)
+            return read_ring(&proc->texts[i].text, out);
+    return false;
+}
+
+/* One row's values from its bytes; false: they contradict themselves. */
+static bool unpack(const struct prb_dumped_ring *ring, const char *at, size_t len,
+                   struct prb_ring_value *values)
+{
+    size_t fixed = (1 + ring->count) * sizeof(uint64_t), used = fixed;
+    uint64_t nulls;
+    if (len < fixed)
+        return false;
+    memcpy(&nulls, at, sizeof nulls);
+    for (size_t i = 0; i < ring->count; i++) {
+        int64_t word;
+        memcpy(&word, at + (1 + i) * sizeof word, sizeof word);
+        values[i] = (struct prb_ring_value){.null = nulls >> i & 1};
+        if (ring->columns[i].type != PRB_RING_TEXT) {
+            values[i].integer = word;
+            continue;
+        }
+        if (word < 0 || (uint64_t)word > len - used)
+            return false;
+        values[i].text = at + used;
+        values[i].len = (size_t)word;
+        used += (size_t)word;
+    }
+    return true;
+}
+
+bool prb_dumped_ring_each(const struct prb_dumped_ring *ring,
+                          bool (*row)(void *context, const struct prb_ring_value *values),
+                          void *context, bool *broken_out)
+{
+    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    *broken_out = false;
+    for (size_t at = 0; at < ring->rows_len;) {
+        uint32_t length = 0;
+        if (ring->rows_len - at >= sizeof length)
+            memcpy(&length, ring->rows + at, sizeof length);
+        at += sizeof length;
+        if (!length || at > ring->rows_len || length > ring->rows_len - at ||
+            !unpack(ring, ring->rows + at, length, values)) {
+            *broken_out = true;
+            return true;
+        }
+        at += length;
+        if (!row(context, values))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tables ---- */
+
+struct filling {
+    struct prb_rows *rows;
+    const struct prb_dumped_ring *ring;
+    int time;
+};
+
+static bool put_row(void *context, const struct prb_ring_value *values)
+{
+    const struct filling *filling = context;
+    const struct prb_dumped_ring *ring = filling->ring;
+    prb_row_begin(filling->rows);
+    for (size_t i = 0; i < ring->count; i++)
+        prb_row_recorded(filling->rows, &ring->columns[i], &values[i]);
+    if (filling->time >= 0)
+        prb_row_recorded(filling->rows, &ring->columns[filling->time], &values[filling->time]);
+    return true;
+}
+
+static bool fill(struct prb_rows *rows, struct prb_error *err)
+{
+    const struct dumped_table *table = (const struct dumped_table *)prb_rows_table(rows);
+    const struct prb_dumped_ring *ring = &table->ring;
+    struct filling filling = {rows, ring, prb_recorded_time(ring->columns, ring->count)};
+    bool broken;
+    (void)err;
+    prb_dumped_ring_each(ring, put_row, &filling, &broken);
+    if (broken)
+        prb_rows_warn(rows, "python.%s: a part of the file is broken, and its rows are left out",
+                      table->table.name);
+    return true;
+}
+
+static void table_free(struct dumped_table *table)
+{
+    prb_dumped_ring_deinit(&table->ring);
+    free((char *)(uintptr_t)table->table.name);
+    free(table);
+}
+PRB_DEFINE_AUTO_PTR(dumped_table, struct dumped_table, table_free)
 
 /* NULL: it cannot be parsed. */
 static struct dumped_table *table_new(const char *name, const struct prb_buf *text)
 {
     PRB_AUTO(dumped_table) struct dumped_table *table = calloc(1, sizeof *table);
-    const char *end = text->data ? memmem(text->data, text->len, "\n\n", 2) : NULL;
-    if (!table || !end || !prb_ring_is_name(name) || !prb_recorded_name_is_free(name, NULL))
+    if (!table || !prb_ring_is_name(name) || !prb_recorded_name_is_free(name, NULL) ||
+        !(table->table.name = strdup(name)) || !read_ring(text, &table->ring))
         return NULL;
-    table->table.name = strdup(name);
-    table->head = strndup(text->data, (size_t)(end - text->data));
-    if (!table->table.name || !table->head || !read_columns(table))
-        return NULL;
-    if (prb_recorded_time(table->ring, table->count) >= 0)
-        table->columns[table->count] = (struct prb_column)PRB_RECORDED_TIMESTAMP;
-    table->rows = end + 2;
-    table->rows_len = text->len - (size_t)(table->rows - text->data);
+    const struct prb_dumped_ring *ring = &table->ring;
+    for (size_t i = 0; i < ring->count; i++)
+        table->columns[i] = prb_recorded_column(&ring->columns[i]);
+    if (prb_recorded_time(ring->columns, ring->count) >= 0)
+        table->columns[ring->count] = (struct prb_column)PRB_RECORDED_TIMESTAMP;
     table->table.schema = "python";
     table->table.doc = "rows that the program wrote itself: the last ones before it crashed";
     table->table.columns = table->columns;
@@ -195,6 +245,7 @@ struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_
     if (!dump)
         return PRB_NULL(prb_nomem(err));
     dump->source = (struct prb_table_source){changed, list, dumped_free};
+    dump->history = (struct prb_history){.folder = -1, .dump = proc};
     for (size_t i = 0; i < proc->text_count && dump->count < TABLES_MAX; i++) {
         const struct prb_proc_text *text = &proc->texts[i];
         if (strncmp(text->name, PRB_TEXT_RING, prefix) != 0 || is_known(dump, text->name + prefix))
@@ -204,4 +255,9 @@ struct prb_table_source *prb_dumped_tables_of(struct prb_proc *proc, struct prb_
             dump->tables[dump->count++] = &table->table;
     }
     return &dump->source;
+}
+
+const struct prb_history *prb_dumped_history(struct prb_table_source *source)
+{
+    return source->free == dumped_free ? &((struct dumped_tables *)source)->history : NULL;
 }

@@ -9,6 +9,7 @@
 #include "ring/folder.h"
 #include "ring/format.h"
 #include "sql/table.h"
+#include "table/recorded/dump.h"
 
 /* ---- which file ---- */
 
@@ -214,6 +215,20 @@ static bool each_in_ring(const struct prb_history *history, struct giving *givin
                                                       give_ring, giving, counts, NULL, err);
 }
 
+static bool each_in_dump(const struct prb_history *history, struct giving *giving,
+                         struct prb_ring_counts *counts)
+{
+    PRB_AUTO(prb_dumped_ring) struct prb_dumped_ring ring;
+    bool broken = false;
+    if (!prb_dumped_ring_read(history->dump, giving->query->name, &ring))
+        return true;
+    map(giving, ring.columns, ring.count);
+    bool good =
+        !fits(giving, ring.count) || prb_dumped_ring_each(&ring, give_ring, giving, &broken);
+    counts->broken += broken;
+    return good;
+}
+
 bool prb_history_each(const struct prb_history *history, const struct prb_history_query *query,
                       prb_store_row_fn *row, void *context, struct prb_history_counts *counts_out,
                       struct prb_error *err)
@@ -236,6 +251,8 @@ bool prb_history_each(const struct prb_history *history, const struct prb_histor
         if (!good)
             return false;
     }
+    if (history->dump && !each_in_dump(history, &giving, &counts_out->ring))
+        return false;
     if (reader && !each_in_ring(history, &giving, &mark, reader, &counts_out->ring, err))
         return false;
     counts_out->raw = giving.raw;

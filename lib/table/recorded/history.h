@@ -5,12 +5,14 @@
 #ifndef PRB_TABLE_RECORDED_HISTORY_H
 #define PRB_TABLE_RECORDED_HISTORY_H
 
+#include "proc/proc.h"
 #include "store/file.h"
 
 struct prb_history {
     int folder;                   /* of the rings, borrowed; -1: none */
     struct prb_store_file *store; /* owned; NULL: none */
     int64_t process;              /* in the store; 0: all of its processes */
+    const struct prb_proc *dump;  /* a crash dump that has the rows, borrowed; NULL: none */
 };
 /* The store of a folder's process, by what the collector left in it (PRB_RING_STORE). */
 void prb_history_find(struct prb_history *history, int folder);

@@ -12,6 +12,7 @@
 #include "ring/columns.h"
 #include "ring/format.h"
 #include "sql/db.h"
+#include "table/recorded/dump.h"
 #include "table/recorded/each.h"
 #include "table/recorded/folder.h"
 #include "table/recorded/history.h"
@@ -518,7 +519,11 @@ static struct prb_table_source *source_new(struct prb_proc *proc, int folder, st
 
 const struct prb_history *prb_recorded_history(struct prb_rows *rows)
 {
-    struct user_tables *user = (struct user_tables *)prb_rows_db(rows)->recorded;
+    struct prb_table_source *source = prb_rows_db(rows)->recorded;
+    const struct prb_history *dumped = source ? prb_dumped_history(source) : NULL;
+    if (dumped)
+        return dumped;
+    struct user_tables *user = (struct user_tables *)source;
     if (user)
         find_folder(user);
     return user ? &user->history : NULL;
