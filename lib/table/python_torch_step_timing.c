@@ -95,7 +95,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
                 (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
                 prb_recorded_each_of(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS,
-                                     "timestamp", put_row, &filling, err);
+                                     "timestamp", UINT64_MAX, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_torch_shadows_deinit(&filling.shadows);
     return good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);

@@ -48,7 +48,38 @@ static const char *const stages[PRB_TRACE_STAGES] = {
 struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
+    bool operation, object; /* names that are asked for: they take most of a row's time */
 };
+
+static bool wants_any(const struct prb_rows *rows, const char *const *names)
+{
+    while (*names && !prb_rows_wants(rows, *names))
+        names++;
+    return *names;
+}
+
+/* Columns of the ring that the asked ones are made from. */
+static uint64_t ring_columns(const struct prb_rows *rows)
+{
+    static const struct {
+        unsigned column;
+        const char *makes[10];
+    } made[] = {
+        {PRB_TRACE_DURATION, {"duration", "duration_ms"}},
+        {PRB_TRACE_OBJECT, {"module", "root", "optimizer"}},
+        {PRB_TRACE_LABEL, {"operation_name", "optimizer"}},
+        {PRB_TRACE_STEP, {"local_step", "global_step", "micro_batches", "time_offset"}},
+        {PRB_TRACE_ORDER, {"micro_step", "seq"}},
+        {PRB_TRACE_THREAD,
+         {"thread", "module", "root", "optimizer", "local_step", "global_step", "micro_batches",
+          "time_offset"}},
+    };
+    uint64_t wanted = UINT64_C(1) << PRB_TRACE_BEGIN | UINT64_C(1) << PRB_TRACE_PLACE;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (wants_any(rows, made[i].makes))
+            wanted |= UINT64_C(1) << made[i].column;
+    return wanted;
+}
 
 static void put_operation(struct prb_rows *rows, unsigned stage, const char *label,
                           const char *class_name)
@@ -92,8 +123,9 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
     const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
     const char *class_name =
         stage == PRB_TRACE_FORWARD ? label : prb_torch_class_of(label, text, sizeof text);
-    const struct prb_torch_name *module =
-        stage == PRB_TRACE_FORWARD ? prb_torch_object_of(names, arming, object) : NULL;
+    const struct prb_torch_name *module = stage == PRB_TRACE_FORWARD && filling->object
+                                              ? prb_torch_object_of(names, arming, object)
+                                              : NULL;
     const struct prb_torch_ended *ended = prb_torch_step_at(names, arming, step);
     bool updates = stage == PRB_TRACE_OPTIMIZER || stage == PRB_TRACE_ZERO_GRAD;
     prb_row_begin(rows);
@@ -105,7 +137,10 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
     prb_row_int(rows, PRB_TRACE_LOW(order));
     prb_row_text(rows, module ? module->name : NULL);
     prb_row_int_unless(rows, module ? module->number : 0, 0);
-    put_operation(rows, stage, label, class_name);
+    if (filling->operation)
+        put_operation(rows, stage, label, class_name);
+    else
+        prb_row_null(rows);
     prb_row_text(rows, stages[stage]);
     prb_row_torch_optimizer(rows, names, arming, object, updates ? class_name : NULL);
     prb_row_int(rows, PRB_TRACE_DEPTH(place));
@@ -124,10 +159,13 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
+    const uint64_t wanted = ring_columns(rows);
+    filling.operation = prb_rows_wants(rows, "operation_name");
+    filling.object = prb_rows_wants(rows, "module") || prb_rows_wants(rows, "root");
     bool steps = prb_rows_wants(rows, "micro_batches") || prb_rows_wants(rows, "time_offset");
     bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
-                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", put_row,
-                                     &filling, err);
+                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", wanted,
+                                     put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
 }

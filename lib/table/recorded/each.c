@@ -54,7 +54,7 @@ bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history
 }
 
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          const char *time, prb_store_row_fn *row, void *context,
+                          const char *time, uint64_t wanted, prb_store_row_fn *row, void *context,
                           struct prb_error *err)
 {
     struct prb_store_bound bound;
@@ -62,7 +62,7 @@ bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *c
     struct prb_history_query query = {.schema = "python",
                                       .name = ring,
                                       .columns = asked,
-                                      .wanted = UINT64_MAX,
+                                      .wanted = wanted,
                                       .bounds = &bound,
                                       .fit = PRB_HISTORY_EXACT};
     const struct prb_history *history = prb_recorded_history(rows);
@@ -80,7 +80,7 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                        void *context, struct prb_error *err)
 {
     struct passing passing = {row, context};
-    return prb_recorded_each_of(rows, ring, columns, NULL, pass, &passing, err);
+    return prb_recorded_each_of(rows, ring, columns, NULL, UINT64_MAX, pass, &passing, err);
 }
 
 /* ---- as the table shows them ---- */

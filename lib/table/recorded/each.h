@@ -18,9 +18,10 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                        bool (*row)(void *context, const struct prb_ring_value *values),
                        void *context, struct prb_error *err);
 /* The same, with the process in the store and what the row stands for.  time: the column of the table
- * that the first one of the ring is, so that a WHERE on it reads what it needs; NULL: none. */
+ * that the first one of the ring is, so that a WHERE on it reads what it needs; NULL: none.  wanted:
+ * a bit for each column of the ring; the others may be NULL. */
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          const char *time, prb_store_row_fn *row, void *context,
+                          const char *time, uint64_t wanted, prb_store_row_fn *row, void *context,
                           struct prb_error *err);
 /*
  * The rows of a ring whose columns are those of the table, by name and of their types: one that a
