@@ -152,14 +152,15 @@ static void take_descriptors(void)
 
 static void end_itself(void) { kill(getpid(), SIGTERM); }
 
-/* Of a server for some processes. */
+/* Of a server for some processes, or beside one that shows its page. */
 static bool begin_life(struct server *server, struct prb_error *err)
 {
-    int target = server->serve.options->target;
-    if (!target)
+    const struct prb_serve_options *options = server->serve.options;
+    int pid = options->target ? options->target : options->while_pid;
+    if (!pid)
         return true;
-    server->serve.life = prb_life_new(server->serve.options->stop_fd, end_itself, err);
-    return server->serve.life && prb_life_add(server->serve.life, target, err);
+    server->serve.life = prb_life_new(options->stop_fd, end_itself, err);
+    return server->serve.life && prb_life_add(server->serve.life, pid, err);
 }
 
 /* Ranks have the same address: one of them listens there, and the others are served by it. */
@@ -260,6 +261,7 @@ enum {
     URL,
     REVOKE,
     TARGET,
+    WHILE,
     ASK,
     PID,
     NAME,
@@ -322,6 +324,9 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
     case TARGET:
         words->serve.target = (int)strtol(text, NULL, 10);
         return words->serve.target > 0 || prb_fail(err, PRB_USAGE, "--target is a process");
+    case WHILE:
+        words->serve.while_pid = (int)strtol(text, NULL, 10);
+        return words->serve.while_pid > 0 || prb_fail(err, PRB_USAGE, "--while is a process");
     case ASK:
         words->elsewhere.where = text;
         return true;
@@ -380,6 +385,7 @@ int main(int argc, char **argv)
                                           {"url", no_argument, NULL, URL},
                                           {"revoke", no_argument, NULL, REVOKE},
                                           {"target", required_argument, NULL, TARGET},
+                                          {"while", required_argument, NULL, WHILE},
                                           {"ask", required_argument, NULL, ASK},
                                           {"pid", required_argument, NULL, PID},
                                           {"name", required_argument, NULL, NAME},

@@ -47,6 +47,7 @@ struct prb_serve_options {
     const char *certificate, *key; /* files of TLS on TCP; NULL: it goes unencrypted */
     unsigned grants;               /* of who comes by TCP */
     int target;           /* a server of its own for this process; 0: of all of the user's */
+    int while_pid;        /* it lives as long as this, and those that join; 0: on and on */
     bool no_token;        /* on loopback this user needs none, to look */
     const char *hosts[8]; /* names of this server beside those of loopback; ends with NULL */
     int stop_fd;          /* when it can be read, the server ends; nobody reads it */

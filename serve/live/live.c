@@ -619,14 +619,14 @@ static bool unsubscribe(struct prb_live_client *client, json_int_t id, struct pr
     return reply_ok(client, id);
 }
 
-/* False: it is not let in. */
+/* An empty token is none: that lets in where none is asked for.  False: it is not let in. */
 static bool take_token(struct prb_live_client *client, const json_t *message, json_int_t id)
 {
     int status = 0;
     struct prb_error err = {0};
     const char *op = json_string_value(json_object_get(message, "op"));
     const char *token = json_string_value(json_object_get(message, "token"));
-    if (!op || strcmp(op, "token") != 0 || !token || !*token)
+    if (!op || strcmp(op, "token") != 0 || !token)
         return false;
     char name[PRB_TOKEN_NAME];
     struct prb_shown shown = {.guest = client->guest, .proxied = client->proxied};

@@ -48,10 +48,12 @@ static json_int_t add_frame(struct lean *lean, const struct prb_frame *frame)
                  frame->qualname ? frame->qualname : "", file ? file : "",
                  frame->module ? frame->module : "");
     json_t *line = frame->line > 0 ? json_integer(frame->line) : json_null();
+    bool whole = file == frame->filename || !frame->filename || !strcmp(file, frame->filename);
     return index_of(lean->frames, lean->frame_index, prb_buf_ok(&key) ? key.data : "",
-                    json_pack("{s:o,s:o,s:o,s:o,s:s,s:b}", "name",
+                    json_pack("{s:o,s:o,s:o*,s:o,s:o,s:s,s:b}", "name",
                               prb_json_text(frame->qualname ? frame->qualname : frame->name),
-                              "file", prb_json_text(file), "line", line, "module",
+                              "file", prb_json_text(file), "path",
+                              whole ? NULL : prb_json_text(frame->filename), "line", line, "module",
                               prb_json_text(frame->module), "kind", kinds[frame->kind], "library",
                               is_library(frame->filename)));
 }

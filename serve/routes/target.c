@@ -15,11 +15,12 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     bool live = info->kind == PRB_TARGET_PROCESS;
     return prb_answer_json(
         job->answer,
-        json_pack("{s:o,s:s,s:i,s:o,s:o,s:o,s:o}", "id",
+        json_pack("{s:o,s:s,s:i,s:o,s:o,s:o,s:o,s:o}", "id",
                   live ? json_string(id) : prb_json_text(job->part[0]), "kind", kinds[info->kind],
                   "pid", (int)info->pid, "command", prb_json_text(info->command), "executable",
                   prb_json_text(info->executable), "python", prb_json_text(info->python), "layout",
-                  prb_json_text(info->layout)),
+                  prb_json_text(info->layout), "file",
+                  live ? json_null() : prb_json_text(prb_serve_target_name(held))),
         err);
 }
 

@@ -1,4 +1,4 @@
-/* POST /api/v1/targets {"pid": 4711}: a server of its own lives as long as this process, too. */
+/* POST /api/v1/targets {"pid": 4711}: a server that ends with processes lives as long as this one, too. */
 #include "serve/doors/life.h"
 #include "serve/http/route.h"
 
@@ -10,7 +10,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (!job->question->local)
         return prb_fail(err, PRB_PERMISSION, "processes are added through the Unix socket");
     if (!job->serve->life)
-        return prb_fail(err, PRB_UNSUPPORTED, "this server serves all processes of its user");
+        return prb_fail(err, PRB_UNSUPPORTED, "this server ends with no process");
     pid_t pid = (pid_t)json_integer_value(json_object_get(body, "pid"));
     return prb_life_add(job->serve->life, pid, err) &&
            prb_answer_json(job->answer, json_pack("{s:i}", "added", (int)pid), err);
@@ -19,7 +19,8 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
 const struct prb_route prb_route_targets_add = {
     .methods = PRB_POST,
     .path = "/api/v1/targets",
-    .summary = "a server of some processes lives as long as this one, too; through the Unix socket",
+    .summary =
+        "a server that ends with processes lives as long as this one, too; through the Unix socket",
     .grant = PRB_MAY_CONTROL,
     .formats = "json",
     .body = "pid!",

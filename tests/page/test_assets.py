@@ -47,6 +47,18 @@ def test_assets(server):
     assert ask(server, "/assets/" + name.split("/")[1] + "/../../serve.sock").status in (400, 401, 403, 404)
 
 
+def test_list(server):
+    """The folder says what is in it, for who shows the page elsewhere."""
+    folder = "/" + names(ask(server, "/").text)[0].rsplit("/", 1)[0] + "/"
+    listed = ask(server, folder)
+    assert listed.status == 200 and listed.headers["content-type"] == "application/json" and "immutable" in listed.headers["cache-control"]
+    assert {"main.js", "page.css", "stacks.js", "uPlot.js", "icon.svg"} <= set(listed.json)
+    for name in listed.json:
+        assert content(ask(server, folder + name)), name
+    for other in (folder[:-1], "/assets/", "/assets/0000000000000000/", folder + "x"):
+        assert ask(server, other).status == 401
+
+
 def test_weight(server):
     """The first load: what the index names, and what those import; at most 80 KB as sent, 200 KB with all the rest."""
     index = ask(server, "/")

@@ -129,3 +129,17 @@ def test_it_outlives_its_process_for_a_minute(begin, start, any_python):
     job.child.wait()
     assert ask(url, "/api/v1/p/{}/stacks".format(job.pid))[0] == 404
     assert servers(begin)
+
+
+def test_while_a_process_lives(serve, job, start, any_python):
+    """`serve --while`: others can join; the end after a minute is that of above."""
+    server = serve("--unix", "--while", str(start(any_python, "threads.py").settle().pid))
+    assert server.post("/api/v1/targets", {"pid": job.pid}).json == {"added": job.pid}
+    assert server.post("/api/v1/targets", {"pid": job.pid}, Via="1.1 panel").status == 403
+    assert server.alive()
+    for words, told in ((("--while", "0"), "--while is a process"), (("--while", "4194999"), "there is no process 4194999")):
+        done = subprocess.run([PROBING, "serve", "--unix", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                              env=dict(server.environment, XDG_RUNTIME_DIR=tempfile.gettempdir()), stdin=subprocess.DEVNULL)
+        assert done.returncode and told in done.stderr
+    always = serve()
+    assert always.post("/api/v1/targets", {"pid": job.pid}).status == 422
