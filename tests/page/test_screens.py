@@ -23,6 +23,8 @@ def test_without_a_token(serve, tab, job):
     hangs = job("hangs")
     one = tab(serve("--no-token"), watched=(hangs.pid,))
     one.page.wait_for_selector("main a:text('{} ·')".format(hangs.pid))
+    one.open(hangs.pid, "stacks")
+    one.until("load_batch")  # live data come, too
 
 
 def test_sql(job, serve, tab):

@@ -3,9 +3,15 @@ import { useEffect, useRef, useState } from "./hooks.js";
 import { askJson, at, has, net } from "./net.js";
 import { duration, plain } from "./format.js";
 import { watched } from "./watch.js";
-import { Empty } from "./parts.js";
+import { Allow, Empty } from "./parts.js";
+import { editor } from "./editor.js";
 const shown = (text) => text.split("\n").map((line) => plain(line, 4000)).join("\n");
 function HowTo({ pid }) {
+    if (editor)
+        return (h(Empty, null,
+            h("h1", null, "Console"),
+            h("p", null, "Code in the process is run only when you allow it; this panel may look."),
+            h(Allow, null)));
     return (h(Empty, null,
         h("h1", null, "Console"),
         h("p", null, "Code in the process is run only when who started the server allows it; this address may look. Start the server so:"),

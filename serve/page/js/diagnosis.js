@@ -1,3 +1,4 @@
+import { hidden } from "./editor.js";
 import { useEffect } from "./hooks.js";
 import { askJson, at, has, Refused } from "./net.js";
 import { reason, stands, state, STUCK, tell, watched } from "./watch.js";
@@ -101,7 +102,7 @@ export function useDiagnoses() {
         const abort = new AbortController();
         const work = async (quick) => {
             while (!abort.signal.aborted) {
-                const one = has("/p/{}/skills/{}") && !document.hidden && !state.frozen ? next(quick) : undefined;
+                const one = has("/p/{}/skills/{}") && !hidden() && !state.frozen ? next(quick) : undefined;
                 if (one)
                     await diagnose(one, !quick, abort.signal);
                 else

@@ -1,7 +1,7 @@
 import { h } from "./preact.js";
 import { useState } from "./hooks.js";
 import { frameName, framePlace } from "./looks.js";
-import { FrameLine } from "./parts.js";
+import { FrameLine, OpenSource } from "./parts.js";
 import { SourceLines } from "./source.js";
 import { Locals } from "./locals.js";
 function fold(frames) {
@@ -21,6 +21,8 @@ export function FrameList({ frames, target, q, locals }) {
     return (h("ol", { class: "frames" }, fold(frames).map(({ frame, times, depth }) => (h("li", { class: q && fits(frame, q) ? "found" : undefined },
         h("button", { type: "button", class: "bare", "aria-expanded": open === depth, onClick: () => setOpen(open === depth ? -1 : depth) },
             h(FrameLine, { frame: frame, times: times })),
+        " ",
+        h(OpenSource, { target: target, frame: frame }),
         open === depth && h(SourceLines, { target: target, frame: frame }),
         locals && h(Locals, { values: locals[depth] ?? [] }))))));
 }

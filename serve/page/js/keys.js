@@ -1,4 +1,5 @@
 import { h } from "./preact.js";
+import { editor } from "./editor.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { go } from "./place.js";
 import { plain } from "./format.js";
@@ -17,7 +18,7 @@ export function listenKeys(act) {
     addEventListener("keydown", (event) => {
         if (event.key === "Escape" && show.close())
             return;
-        if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+        if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !editor) {
             event.preventDefault();
             show.palette();
             return;
@@ -89,7 +90,7 @@ function Help({ screens }) {
         ["j  k", "down and up"],
         ["Enter", "open"],
         ["Esc", "close"],
-        ["Ctrl-K", "go to a screen or a process"],
+        ...(editor ? [] : [["Ctrl-K", "go to a screen or a process"]]),
         ...screens.map((one) => ["g " + one.key, one.name]),
     ];
     return (h("div", null,

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { net, Refused } from "./net.js";
+import { editor, hidden } from "./editor.js";
 import { state } from "./watch.js";
 const subscriptions = new Map();
 let socket = null;
@@ -8,8 +9,8 @@ let next = 2;
 let pause = 500;
 export const hasLive = () => net.facts?.routes?.includes("/api/v1/live") ?? false;
 function send(words) {
-    if (ready && socket?.readyState === WebSocket.OPEN)
-        socket.send(JSON.stringify(words));
+    if (ready)
+        socket?.send(JSON.stringify(words));
 }
 function take(message) {
     if (message.id === 1) {
@@ -29,13 +30,18 @@ function take(message) {
         one.value(message.value, message.time ?? 0);
     }
 }
-function open() {
-    if (socket || !subscriptions.size)
-        return;
+function connect() {
+    if (editor)
+        return editor.connect();
     const address = new URL("api/v1/live", location.href);
     address.protocol = address.protocol.replace("http", "ws");
     address.hash = "";
-    const one = new WebSocket(address);
+    return new WebSocket(address);
+}
+function open() {
+    if (socket || !subscriptions.size)
+        return;
+    const one = connect();
     socket = one;
     one.onopen = () => one.send(JSON.stringify({ id: 1, op: "token", token: net.token }));
     one.onmessage = (event) => take(JSON.parse(event.data));
@@ -52,17 +58,17 @@ function close() {
     const one = socket;
     socket = null;
     ready = false;
-    if (one?.readyState === WebSocket.CONNECTING)
+    if (one instanceof WebSocket && one.readyState === WebSocket.CONNECTING)
         one.onopen = () => one.close();
     else
         one?.close();
 }
-addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+addEventListener("visibilitychange", () => (hidden() ? close() : open()));
 export function subscribe(words, value, failed) {
     const id = next++;
     subscriptions.set(id, { words, value, failed });
     send({ id, op: "sub", ...words });
-    if (!document.hidden)
+    if (!hidden())
         open();
     return () => {
         if (subscriptions.delete(id))

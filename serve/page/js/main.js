@@ -1,9 +1,10 @@
 import { h, render } from "./preact.js";
 import { useEffect, useState } from "./hooks.js";
 import { net, takeToken } from "./net.js";
-import { go, link, set } from "./place.js";
+import { editor } from "./editor.js";
+import { fragment, go, link, parse, set } from "./place.js";
 import { usePlace, useWatch } from "./polled.js";
-import { isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
+import { isShut, isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
 import { count, duration, plain } from "./format.js";
 import { Overview } from "./overview.js";
 import { processName } from "./names.js";
@@ -65,10 +66,20 @@ function Coverage({ target }) {
         duration(ago),
         " ago"));
 }
+function DebugButton({ target }) {
+    const one = watched(target);
+    const file = target.startsWith("file:");
+    if (!editor || !(file || one))
+        return null;
+    const rank = one?.process.rank ?? null;
+    return (h("button", { type: "button", class: "main", onClick: () => editor?.debug(target) },
+        "Debug ",
+        file ? "this file" : rank === null ? "this process" : `rank ${rank}`));
+}
 function Header({ target, place }) {
     const each = net.looks ? net.millis / net.looks : 0;
     return (h("header", null,
-        h("a", { class: "skip", href: location.hash || "#/overview", onClick: (event) => (event.preventDefault(), document.querySelector("main")?.focus()) }, "Skip to the screen"),
+        h("a", { class: "skip", href: fragment() || "#/overview", onClick: (event) => (event.preventDefault(), document.querySelector("main")?.focus()) }, "Skip to the screen"),
         h("a", { class: "brand", href: "#/overview" }, "probing"),
         state.loaded && h(Picker, { target: target, place: place }),
         target && h(Chip, { target: target }),
@@ -78,6 +89,7 @@ function Header({ target, place }) {
             "an answer takes ",
             each.toFixed(1),
             " ms"),
+        h(DebugButton, { target: target }),
         h("button", { type: "button", "aria-pressed": state.frozen, onClick: () => freeze(), title: "Space" }, state.frozen ? "Frozen" : "Freeze")));
 }
 export function freeze() {
@@ -135,7 +147,7 @@ function Page() {
         const one = watched(target);
         document.title = `${name}${one ? " · " + plain(processName(one.process), 60) : ""} · probing`;
     });
-    const shut = state.refused?.status === 401;
+    const shut = isShut();
     return (h("div", { class: "page" + (net.lostAt ? " lost" : "") },
         h(Header, { target: shut ? "" : target, place: place }),
         h(Rail, { place: place }),
@@ -158,9 +170,6 @@ addEventListener("hashchange", () => {
     net.facts = null;
 });
 net.changed = tell;
-listenKeys({ freeze, open: (screen) => go({ target: parseTarget(), screen }), screens });
-function parseTarget() {
-    return /^#\/p\/([^/?]+)/.exec(location.hash)?.[1] ? decodeURIComponent(/^#\/p\/([^/?]+)/.exec(location.hash)[1]) : "";
-}
+listenKeys({ freeze, open: (screen) => go({ target: parse(fragment()).target, screen }), screens });
 render(h(Page, null), document.getElementById("page"));
 void watch();

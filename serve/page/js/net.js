@@ -1,3 +1,4 @@
+import { editor } from "./editor.js";
 export class Refused extends Error {
     status;
     remedy;
@@ -10,6 +11,7 @@ export class Refused extends Error {
 const place = "probing.token " + location.pathname;
 export const net = {
     token: "",
+    forgotten: false,
     lostAt: 0,
     facts: null,
     looks: 0,
@@ -33,16 +35,20 @@ function keep(token) {
     }
 }
 export function takeToken() {
+    if (editor)
+        return;
     const found = /^#token=([^&]+)&?(.*)$/.exec(location.hash);
     net.token = found?.[1] ?? kept();
     if (!found)
         return;
     keep(net.token);
+    net.forgotten = false;
     history.replaceState(null, "", location.pathname + location.search + "#" + (found[2] ?? ""));
 }
 export function forgetToken() {
     keep("");
     net.token = "";
+    net.forgotten = true;
     net.changed();
 }
 function setLost(lost) {
@@ -69,7 +75,7 @@ export async function ask(path, asked = {}) {
     const begin = performance.now();
     let answer;
     try {
-        answer = await fetch(path, {
+        answer = await (editor ? editor.fetch.bind(editor) : fetch)(path, {
             method: asked.method ?? "GET",
             headers,
             body: asked.body === undefined ? null : JSON.stringify(asked.body),

@@ -5,7 +5,7 @@ import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
 import { processName, title } from "./names.js";
 import { isStuck, reason, stands, state, STUCK } from "./watch.js";
 import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses } from "./diagnosis.js";
-import { FrameLine, Table, Trouble } from "./parts.js";
+import { FrameLine, OpenSource, Table, Trouble } from "./parts.js";
 import { lately, useCrashes } from "./crash_list.js";
 const SHOWN = 12;
 const chain = (one) => one.main
@@ -228,7 +228,10 @@ const columns = [
     },
     {
         name: "Main thread is in",
-        cell: ({ one }) => one.trouble ? h("span", { class: "quiet" }, plain(one.trouble, 80)) : one.main[0] ? h(FrameLine, { frame: one.main[0] }) : h("span", { class: "quiet" }, "looking"),
+        cell: ({ one }) => one.trouble ? h("span", { class: "quiet" }, plain(one.trouble, 80)) : one.main[0] ? (h(Fragment, null,
+            h(FrameLine, { frame: one.main[0] }),
+            " ",
+            h(OpenSource, { target: one.process.id, frame: one.main[0] }))) : h("span", { class: "quiet" }, "looking"),
     },
     {
         name: "since",

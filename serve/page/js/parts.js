@@ -1,5 +1,7 @@
 import { h, Fragment } from "./preact.js";
-import { Refused } from "./net.js";
+import { useState } from "./hooks.js";
+import { editor } from "./editor.js";
+import { net, Refused } from "./net.js";
 import { plain } from "./format.js";
 import { frameName, framePlace } from "./looks.js";
 export function Trouble({ error }) {
@@ -33,6 +35,27 @@ export function FrameLine({ frame, times = 1 }) {
             " ",
             plain(framePlace(frame), 160))));
 }
+export function OpenSource({ target, frame }) {
+    const { line } = frame;
+    const file = frame.path ?? frame.file;
+    if (!editor || frame.kind !== "python" || !file || !line)
+        return null;
+    const title = `Open in ${editor.name}: ${plain(file, 120)}:${line}`;
+    return (h("button", { type: "button", class: "bare opens", title: title, "aria-label": title, onClick: () => editor?.openSource(target, file, line) }, "\u2197"));
+}
+export function Allow() {
+    const [asking, setAsking] = useState(false);
+    if (!editor || net.facts?.grants.includes("eval"))
+        return null;
+    const ask = async () => {
+        setAsking(true);
+        if (await editor?.allow())
+            net.facts = null;
+        setAsking(false);
+    };
+    return (h("p", null,
+        h("button", { type: "button", disabled: asking, onClick: () => void ask() }, "Let this panel change settings and run code \u2026")));
+}
 export function Table({ columns, rows, label, row }) {
     return (h("div", { class: "scroll", role: "region", "aria-label": label, tabIndex: 0 },
         h("table", { class: "cards" },
@@ -42,6 +65,10 @@ export function Table({ columns, rows, label, row }) {
 }
 export function save(name, type, text) {
     const blob = typeof text === "string" ? new Blob([text], { type }) : text;
+    if (editor) {
+        editor.save(name, blob);
+        return;
+    }
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
     link.download = name;

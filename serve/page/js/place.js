@@ -1,3 +1,4 @@
+import { editor } from "./editor.js";
 export function parse(hash) {
     const [path = "", words = ""] = hash.replace(/^#\/?/, "").split("?", 2);
     const parts = path.split("/").map(unescapeSafe);
@@ -19,11 +20,31 @@ export function link(place) {
     const path = place.target ? `p/${encodeURIComponent(place.target)}/${place.screen}` : place.screen;
     return `#/${path}${words && "?" + words}`;
 }
-export function go(place) {
-    location.hash = link(place);
-}
-export function set(params, target) {
-    const now = parse(location.hash);
-    history.replaceState(null, "", link({ ...now, target: target ?? now.target, params: { ...now.params, ...params } }));
+export const fragment = () => (editor ? editor.place : location.hash);
+function move(to) {
+    if (editor)
+        editor.place = to;
+    else
+        history.replaceState(null, "", to);
     dispatchEvent(new HashChangeEvent("hashchange"));
 }
+export function go(place) {
+    if (editor)
+        move(link(place));
+    else
+        location.hash = link(place);
+}
+export function set(params, target) {
+    const now = parse(fragment());
+    move(link({ ...now, target: target ?? now.target, params: { ...now.params, ...params } }));
+}
+function follow(event) {
+    const to = event.target instanceof Element ? event.target.closest('a[href^="#/"]')?.getAttribute("href") : null;
+    if (!to || event.defaultPrevented)
+        return;
+    event.preventDefault();
+    event.stopPropagation();
+    move(to);
+}
+if (editor)
+    document.documentElement.addEventListener("click", follow);

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "./hooks.js";
 import { net } from "./net.js";
 import { state } from "./watch.js";
-import { parse } from "./place.js";
+import { fragment, parse } from "./place.js";
+import { hidden } from "./editor.js";
 export function useWatch() {
     const [, again] = useState(0);
     useEffect(() => {
@@ -11,9 +12,9 @@ export function useWatch() {
     }, []);
 }
 export function usePlace() {
-    const [place, setPlace] = useState(() => parse(location.hash));
+    const [place, setPlace] = useState(() => parse(fragment()));
     useEffect(() => {
-        const listener = () => setPlace(parse(location.hash));
+        const listener = () => setPlace(parse(fragment()));
         addEventListener("hashchange", listener);
         return () => removeEventListener("hashchange", listener);
     }, []);
@@ -28,7 +29,7 @@ export function usePolled(key, every, load) {
         const abort = new AbortController();
         let timer = 0;
         const turn = async () => {
-            if (!document.hidden && !state.frozen) {
+            if (!hidden() && !state.frozen) {
                 const begin = performance.now();
                 try {
                     const value = await load(abort.signal);

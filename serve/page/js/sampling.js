@@ -3,6 +3,7 @@ import { ask, askJson, at, has } from "./net.js";
 import { Flame } from "./flame.js";
 import { hasLive, subscribe } from "./live.js";
 import { state } from "./watch.js";
+import { hidden } from "./editor.js";
 const SECONDS = 300;
 export function add(flame, told) {
     flame.frames.length = told.first_frame;
@@ -75,7 +76,7 @@ function byFiles(flame, target, native, mode, tell) {
     const words = { seconds: "2", format: "collapsed", ...(native ? { native: "1" } : {}), ...(mode === "wall" ? { idle: "1" } : {}) };
     const loop = async () => {
         for (let samples = 0, seconds = 0; !abort.signal.aborted;) {
-            if (document.hidden || state.frozen) {
+            if (hidden() || state.frozen) {
                 await new Promise((done) => setTimeout(done, 500));
                 continue;
             }

@@ -4,7 +4,8 @@ import { ask, at, forgetToken, has, net, query, records } from "./net.js";
 import { bytes, duration, number, plain } from "./format.js";
 import { usePolled, useWatch } from "./polled.js";
 import { state, watched } from "./watch.js";
-import { Table, Trouble } from "./parts.js";
+import { Allow, Table, Trouble } from "./parts.js";
+import { editor } from "./editor.js";
 import { applyTheme, theme } from "./theme.js";
 function Cost() {
     const seconds = performance.now() / 1000;
@@ -60,7 +61,7 @@ function Probe({ target }) {
         h("h2", null,
             "Settings of process ",
             plain(target.split(".")[0], 40)),
-        !net.facts?.grants.includes("control") && (h("p", { class: "quiet" },
+        !editor && !net.facts?.grants.includes("control") && (h("p", { class: "quiet" },
             "This address may look, not change. ",
             h("code", null, "probing serve --allow control"),
             " grants it.")),
@@ -72,21 +73,24 @@ function Probe({ target }) {
                 { name: "What it does", cell: (one) => plain(String(one["doc"] ?? ""), 300) },
             ] }))));
 }
+function OfBrowser() {
+    const [chosen, setChosen] = useState(theme);
+    return (h("div", { class: "tools" },
+        h("label", { class: "switch" },
+            "Colours",
+            " ",
+            h("select", { value: chosen, onChange: (event) => (applyTheme(event.currentTarget.value), setChosen(event.currentTarget.value)) },
+                h("option", { value: "" }, "as the system"),
+                h("option", { value: "light" }, "light"),
+                h("option", { value: "dark" }, "dark"))),
+        h("button", { type: "button", onClick: forgetToken }, "Forget the token")));
+}
 export function SettingsScreen({ target }) {
     useWatch();
-    const [chosen, setChosen] = useState(theme);
     return (h(Fragment, null,
         h("h1", null, "Settings and cost"),
         h("h2", null, "This page"),
-        h("div", { class: "tools" },
-            h("label", { class: "switch" },
-                "Colours",
-                " ",
-                h("select", { value: chosen, onChange: (event) => (applyTheme(event.currentTarget.value), setChosen(event.currentTarget.value)) },
-                    h("option", { value: "" }, "as the system"),
-                    h("option", { value: "light" }, "light"),
-                    h("option", { value: "dark" }, "dark"))),
-            h("button", { type: "button", onClick: forgetToken }, "Forget the token")),
+        editor ? h(Allow, null) : h(OfBrowser, null),
         h(Cost, null),
         h("h2", null, "The server"),
         h(Server, null),

@@ -3,7 +3,7 @@ import { askJson, at } from "./net.js";
 import { set } from "./place.js";
 import { count, plain } from "./format.js";
 import { usePolled } from "./polled.js";
-import { Empty, Filter, FrameLine, Loading, Trouble } from "./parts.js";
+import { Empty, Filter, FrameLine, Loading, OpenSource, Trouble } from "./parts.js";
 const idOf = (one) => (typeof one === "number" ? one : one.id);
 function trees(tasks) {
     const byId = new Map(tasks.map((one) => [one.id, one]));
@@ -23,7 +23,7 @@ function trees(tasks) {
 }
 const words = (task) => `${task.name ?? ""} ${task.coroutine ?? ""} ${task.frames.map((one) => one.name).join(" ")}`.toLowerCase();
 const holds = (node, q) => words(node.task).includes(q) || node.below.some((one) => holds(one, q));
-function Branch({ node, q }) {
+function Branch({ node, target, q }) {
     const { task } = node;
     if (q && !holds(node, q))
         return null;
@@ -40,8 +40,10 @@ function Branch({ node, q }) {
                     plain(task.waits_for, 120)),
                 node.cycle && h("span", { class: "chip bad" }, "waits for itself")),
             h("ol", { class: "frames" }, task.frames.map((frame) => (h("li", null,
-                h(FrameLine, { frame: frame })))))),
-        node.below.length > 0 && (h("ul", null, node.below.map((one) => (h(Branch, { key: one.task.id, node: one, q: q })))))));
+                h(FrameLine, { frame: frame }),
+                " ",
+                h(OpenSource, { target: target, frame: frame })))))),
+        node.below.length > 0 && (h("ul", null, node.below.map((one) => (h(Branch, { key: one.task.id, node: one, target: target, q: q })))))));
 }
 export function TasksScreen({ target, place }) {
     const tasks = usePolled(target, 1, (signal) => askJson(at(target, "tasks"), { signal }));
@@ -54,5 +56,5 @@ export function TasksScreen({ target, place }) {
         h(Trouble, { error: tasks.error }),
         !tasks.value && !tasks.error && h(Loading, null),
         tasks.value?.length === 0 && h(Empty, null, "No asyncio task is alive in this process."),
-        tasks.value && (h("ul", { class: "tree" }, trees(tasks.value).map((one) => (h(Branch, { key: one.task.id, node: one, q: q.toLowerCase() })))))));
+        tasks.value && (h("ul", { class: "tree" }, trees(tasks.value).map((one) => (h(Branch, { key: one.task.id, node: one, target: target, q: q.toLowerCase() })))))));
 }

@@ -1,5 +1,8 @@
+import { editor } from "./editor.js";
 const PLACE = "probing.theme";
 export function theme() {
+    if (editor)
+        return "";
     try {
         return localStorage.getItem(PLACE) ?? "";
     }

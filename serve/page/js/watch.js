@@ -1,4 +1,5 @@
 import { askJson, at, net, query, Refused } from "./net.js";
+import { hidden } from "./editor.js";
 import { framesOf, mainThread, since } from "./looks.js";
 export const STUCK = 10;
 const KEPT = 3600;
@@ -165,10 +166,11 @@ async function round() {
     state.loaded = true;
     await lookAtAll();
 }
+export const isShut = () => state.refused?.status === 401 || net.forgotten;
 export async function watch() {
     for (let pause = 500;;) {
         let wait = 1000;
-        if (state.refused?.status !== 401 && !document.hidden && !state.frozen) {
+        if (!isShut() && !hidden() && !state.frozen) {
             try {
                 await round();
                 pause = 500;

@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from "./hooks.js";
 import { askJson, at, has, net } from "./net.js";
 import { duration, plain } from "./format.js";
 import { watched } from "./watch.js";
-import { Empty } from "./parts.js";
+import { Allow, Empty } from "./parts.js";
+import { editor } from "./editor.js";
 import type { ScreenProps } from "./main.js";
 
 interface Entry {
@@ -23,6 +24,14 @@ interface Told {
 const shown = (text: string): string => text.split("\n").map((line) => plain(line, 4000)).join("\n");
 
 function HowTo({ pid }: { pid: string }) {
+  if (editor)
+    return (
+      <Empty>
+        <h1>Console</h1>
+        <p>Code in the process is run only when you allow it; this panel may look.</p>
+        <Allow />
+      </Empty>
+    );
   return (
     <Empty>
       <h1>Console</h1>

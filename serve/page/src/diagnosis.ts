@@ -1,5 +1,6 @@
 // What the skills find in each process, as `probing skill run` and agents are told it.  Processes are asked one after another, while
 // somebody looks at the overview: first what answers at once, then all skills, which look for some ten seconds.
+import { hidden } from "./editor.js";
 import { useEffect } from "./hooks.js";
 import { askJson, at, has, Refused } from "./net.js";
 import { reason, stands, state, STUCK, tell, watched, type Watched } from "./watch.js";
@@ -123,7 +124,7 @@ export function useDiagnoses(): void {
     const abort = new AbortController();
     const work = async (quick: boolean): Promise<void> => {
       while (!abort.signal.aborted) {
-        const one = has("/p/{}/skills/{}") && !document.hidden && !state.frozen ? next(quick) : undefined;
+        const one = has("/p/{}/skills/{}") && !hidden() && !state.frozen ? next(quick) : undefined;
         if (one) await diagnose(one, !quick, abort.signal);
         else await new Promise((done) => setTimeout(done, 300));
       }

@@ -2,7 +2,7 @@
 import { h } from "./preact.js";
 import { useState } from "./hooks.js";
 import { frameName, framePlace, type Frame } from "./looks.js";
-import { FrameLine } from "./parts.js";
+import { FrameLine, OpenSource } from "./parts.js";
 import { SourceLines } from "./source.js";
 import { Locals, type ThreadLocals } from "./locals.js";
 
@@ -33,7 +33,8 @@ export function FrameList({ frames, target, q, locals }: { frames: Frame[]; targ
         <li class={q && fits(frame, q) ? "found" : undefined}>
           <button type="button" class="bare" aria-expanded={open === depth} onClick={() => setOpen(open === depth ? -1 : depth)}>
             <FrameLine frame={frame} times={times} />
-          </button>
+          </button>{" "}
+          <OpenSource target={target} frame={frame} />
           {open === depth && <SourceLines target={target} frame={frame} />}
           {locals && <Locals values={locals[depth] ?? []} />}
         </li>

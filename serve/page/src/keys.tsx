@@ -1,5 +1,6 @@
 // The keyboard: g and a letter go to a screen, Space freezes, / filters, j k walk, ? lists keys, Ctrl-K opens the palette.
 import { h } from "./preact.js";
+import { editor } from "./editor.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { go, type Place } from "./place.js";
 import { plain } from "./format.js";
@@ -30,7 +31,7 @@ export function listenKeys(act: { freeze: () => void; open: (screen: string) => 
   let leader = -Infinity; // ms: when g was pressed
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && show.close()) return;
-    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !editor) {
       event.preventDefault();
       show.palette();
       return;
@@ -121,7 +122,7 @@ function Help({ screens }: { screens: Named[] }) {
     ["j  k", "down and up"],
     ["Enter", "open"],
     ["Esc", "close"],
-    ["Ctrl-K", "go to a screen or a process"],
+    ...(editor ? [] : [["Ctrl-K", "go to a screen or a process"]]), // an editor begins its own with that
     ...screens.map((one) => ["g " + one.key, one.name]),
   ];
   return (

@@ -1,6 +1,7 @@
 // One WebSocket for all that is live.  It is opened by the first subscription and opened again when it breaks.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { net, Refused } from "./net.js";
+import { editor, hidden, type Line } from "./editor.js";
 import { state } from "./watch.js";
 
 interface Message {
@@ -19,7 +20,7 @@ interface Subscription {
 }
 
 const subscriptions = new Map<number, Subscription>();
-let socket: WebSocket | null = null;
+let socket: Line | null = null;
 let ready = false;
 let next = 2;
 let pause = 500;
@@ -27,7 +28,7 @@ let pause = 500;
 export const hasLive = (): boolean => net.facts?.routes?.includes("/api/v1/live") ?? false;
 
 function send(words: Record<string, unknown>): void {
-  if (ready && socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(words));
+  if (ready) socket?.send(JSON.stringify(words));
 }
 
 function take(message: Message): void {
@@ -46,12 +47,17 @@ function take(message: Message): void {
   }
 }
 
-function open(): void {
-  if (socket || !subscriptions.size) return;
+function connect(): Line {
+  if (editor) return editor.connect();
   const address = new URL("api/v1/live", location.href);
   address.protocol = address.protocol.replace("http", "ws");
   address.hash = "";
-  const one = new WebSocket(address);
+  return new WebSocket(address);
+}
+
+function open(): void {
+  if (socket || !subscriptions.size) return;
+  const one = connect();
   socket = one;
   one.onopen = () => one.send(JSON.stringify({ id: 1, op: "token", token: net.token }));
   one.onmessage = (event) => take(JSON.parse(event.data as string) as Message);
@@ -68,18 +74,18 @@ function close(): void {
   const one = socket;
   socket = null;
   ready = false;
-  if (one?.readyState === WebSocket.CONNECTING) one.onopen = () => one.close(); // else the browser complains
+  if (one instanceof WebSocket && one.readyState === WebSocket.CONNECTING) one.onopen = () => one.close(); // else the browser complains
   else one?.close();
 }
 
 /** A hidden tab costs nothing; what it showed is asked for anew when it is seen. */
-addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+addEventListener("visibilitychange", () => (hidden() ? close() : open()));
 
 export function subscribe(words: Record<string, unknown>, value: Subscription["value"], failed: Subscription["failed"]): () => void {
   const id = next++;
   subscriptions.set(id, { words, value, failed });
   send({ id, op: "sub", ...words });
-  if (!document.hidden) open();
+  if (!hidden()) open();
   return () => {
     if (subscriptions.delete(id)) send({ id, op: "unsub" });
     if (!subscriptions.size) close();

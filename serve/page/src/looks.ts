@@ -3,6 +3,7 @@
 export interface Frame {
   name: string | null;
   file: string | null;
+  path?: string; // of the file, where that is told without a folder of sys.path
   line: number | null;
   module: string | null;
   kind: string; // python, native, broken, task

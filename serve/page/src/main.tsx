@@ -2,9 +2,10 @@
 import { h, render, type Child, type Component } from "./preact.js";
 import { useEffect, useState } from "./hooks.js";
 import { net, takeToken } from "./net.js";
-import { go, link, set, type Place } from "./place.js";
+import { editor } from "./editor.js";
+import { fragment, go, link, parse, set, type Place } from "./place.js";
 import { usePlace, useWatch } from "./polled.js";
-import { isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
+import { isShut, isStuck, likeliest, state, tell, watch, watched } from "./watch.js";
 import { count, duration, plain } from "./format.js";
 import { Overview } from "./overview.js";
 import { processName } from "./names.js";
@@ -96,11 +97,24 @@ function Coverage({ target }: { target: string }) {
   );
 }
 
+/** In an editor's panel: a debug session of what is looked at. */
+function DebugButton({ target }: { target: string }) {
+  const one = watched(target);
+  const file = target.startsWith("file:");
+  if (!editor || !(file || one)) return null;
+  const rank = one?.process.rank ?? null;
+  return (
+    <button type="button" class="main" onClick={() => editor?.debug(target)}>
+      Debug {file ? "this file" : rank === null ? "this process" : `rank ${rank}`}
+    </button>
+  );
+}
+
 function Header({ target, place }: { target: string; place: Place }) {
   const each = net.looks ? net.millis / net.looks : 0;
   return (
     <header>
-      <a class="skip" href={location.hash || "#/overview"} onClick={(event: Event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+      <a class="skip" href={fragment() || "#/overview"} onClick={(event: Event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
         Skip to the screen
       </a>
       <a class="brand" href="#/overview">
@@ -113,6 +127,7 @@ function Header({ target, place }: { target: string; place: Place }) {
       <span class="quiet" title="nothing in a process is stopped for a look">
         an answer takes {each.toFixed(1)} ms
       </span>
+      <DebugButton target={target} />
       <button type="button" aria-pressed={state.frozen} onClick={() => freeze()} title="Space">
         {state.frozen ? "Frozen" : "Freeze"}
       </button>
@@ -182,7 +197,7 @@ function Page() {
     const one = watched(target);
     document.title = `${name}${one ? " · " + plain(processName(one.process), 60) : ""} · probing`;
   });
-  const shut = state.refused?.status === 401;
+  const shut = isShut();
   return (
     <div class={"page" + (net.lostAt ? " lost" : "")}>
       <Header target={shut ? "" : target} place={place} />
@@ -209,11 +224,7 @@ addEventListener("hashchange", () => {
   net.facts = null;
 });
 net.changed = tell;
-listenKeys({ freeze, open: (screen) => go({ target: parseTarget(), screen }), screens });
-
-function parseTarget(): string {
-  return /^#\/p\/([^/?]+)/.exec(location.hash)?.[1] ? decodeURIComponent(/^#\/p\/([^/?]+)/.exec(location.hash)![1]!) : "";
-}
+listenKeys({ freeze, open: (screen) => go({ target: parse(fragment()).target, screen }), screens });
 
 render(<Page />, document.getElementById("page")!);
 void watch();

@@ -1,5 +1,6 @@
 // Questions to the server.  The token came in the address's fragment, which no server and no log sees; it goes in a header.
-// Addresses are relative, so that a proxy may put the page under any path.
+// Addresses are relative, so that a proxy may put the page under any path.  In a panel the editor asks, and shows who it is.
+import { editor } from "./editor.js";
 
 export class Refused extends Error {
   constructor(
@@ -22,7 +23,8 @@ export interface ServerFacts {
 const place = "probing.token " + location.pathname;
 
 export const net = {
-  token: "",
+  token: "", // "": none; it may be that none is needed
+  forgotten: false, // the user wants this page to have none
   lostAt: 0, // ms since the epoch; 0: the server answers
   facts: null as ServerFacts | null,
   looks: 0,
@@ -49,16 +51,19 @@ function keep(token: string): void {
 
 /** Move the token from the address to where only this page finds it. */
 export function takeToken(): void {
+  if (editor) return;
   const found = /^#token=([^&]+)&?(.*)$/.exec(location.hash);
   net.token = found?.[1] ?? kept();
   if (!found) return;
   keep(net.token);
+  net.forgotten = false;
   history.replaceState(null, "", location.pathname + location.search + "#" + (found[2] ?? ""));
 }
 
 export function forgetToken(): void {
   keep("");
   net.token = "";
+  net.forgotten = true;
   net.changed();
 }
 
@@ -93,7 +98,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   const begin = performance.now();
   let answer: Response;
   try {
-    answer = await fetch(path, {
+    answer = await (editor ? editor.fetch.bind(editor) : fetch)(path, {
       method: asked.method ?? "GET",
       headers,
       body: asked.body === undefined ? null : JSON.stringify(asked.body),

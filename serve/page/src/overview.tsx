@@ -6,7 +6,7 @@ import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
 import { processName, title } from "./names.js";
 import { isStuck, reason, stands, state, STUCK, type Watched } from "./watch.js";
 import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses, type Finding } from "./diagnosis.js";
-import { FrameLine, Table, Trouble, type Column } from "./parts.js";
+import { FrameLine, OpenSource, Table, Trouble, type Column } from "./parts.js";
 import { lately, useCrashes, type Crash } from "./crash_list.js";
 
 const SHOWN = 12;
@@ -295,7 +295,11 @@ const columns: Column<{ one: Watched; depth: number }>[] = [
   {
     name: "Main thread is in",
     cell: ({ one }) =>
-      one.trouble ? <span class="quiet">{plain(one.trouble, 80)}</span> : one.main[0] ? <FrameLine frame={one.main[0]} /> : <span class="quiet">looking</span>,
+      one.trouble ? <span class="quiet">{plain(one.trouble, 80)}</span> : one.main[0] ? (
+        <>
+          <FrameLine frame={one.main[0]} /> <OpenSource target={one.process.id} frame={one.main[0]} />
+        </>
+      ) : <span class="quiet">looking</span>,
   },
   {
     name: "since",

@@ -1,6 +1,8 @@
 // Small parts that screens share.
 import { h, Fragment, type Child } from "./preact.js";
-import { Refused } from "./net.js";
+import { useState } from "./hooks.js";
+import { editor } from "./editor.js";
+import { net, Refused } from "./net.js";
 import { plain } from "./format.js";
 import { frameName, framePlace, type Frame } from "./looks.js";
 
@@ -55,6 +57,37 @@ export function FrameLine({ frame, times = 1 }: { frame: Frame; times?: number }
   );
 }
 
+/** Opens a frame's line in the editor that shows the page. */
+export function OpenSource({ target, frame }: { target: string; frame: Frame }) {
+  const { line } = frame;
+  const file = frame.path ?? frame.file;
+  if (!editor || frame.kind !== "python" || !file || !line) return null;
+  const title = `Open in ${editor.name}: ${plain(file, 120)}:${line}`;
+  return (
+    <button type="button" class="bare opens" title={title} aria-label={title} onClick={() => editor?.openSource(target, file, line)}>
+      ↗
+    </button>
+  );
+}
+
+/** In an editor's panel, which may only look: its user can let it do more. */
+export function Allow() {
+  const [asking, setAsking] = useState(false);
+  if (!editor || net.facts?.grants.includes("eval")) return null;
+  const ask = async (): Promise<void> => {
+    setAsking(true);
+    if (await editor?.allow()) net.facts = null; // asked for anew, with what it may now
+    setAsking(false);
+  };
+  return (
+    <p>
+      <button type="button" disabled={asking} onClick={() => void ask()}>
+        Let this panel change settings and run code …
+      </button>
+    </p>
+  );
+}
+
 export interface Column<T> {
   name: string;
   right?: boolean;
@@ -93,6 +126,10 @@ export function Table<T>({ columns, rows, label, row }: { columns: Column<T>[]; 
 
 export function save(name: string, type: string, text: string | Blob): void {
   const blob = typeof text === "string" ? new Blob([text], { type }) : text;
+  if (editor) {
+    editor.save(name, blob);
+    return;
+  }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

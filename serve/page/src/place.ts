@@ -1,4 +1,6 @@
-// Where the page is, all of it in the address's fragment: a link shows a colleague the same.
+// Where the page is, all of it in the address's fragment: a link shows a colleague the same.  A panel of an editor has no address:
+// the editor keeps the fragment, and links are followed here.
+import { editor } from "./editor.js";
 
 export interface Place {
   target: string; // "": none was chosen
@@ -28,13 +30,33 @@ export function link(place: { target?: string; screen: string; params?: Record<s
   return `#/${path}${words && "?" + words}`;
 }
 
+/** The fragment: "#/p/4711/stacks". */
+export const fragment = (): string => (editor ? editor.place : location.hash);
+
+function move(to: string): void {
+  if (editor) editor.place = to;
+  else history.replaceState(null, "", to);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
 export function go(place: { target?: string; screen: string; params?: Record<string, string> }): void {
-  location.hash = link(place);
+  if (editor) move(link(place));
+  else location.hash = link(place);
 }
 
 /** Change words of the address without a step in the browser's history. */
 export function set(params: Record<string, string>, target?: string): void {
-  const now = parse(location.hash);
-  history.replaceState(null, "", link({ ...now, target: target ?? now.target, params: { ...now.params, ...params } }));
-  dispatchEvent(new HashChangeEvent("hashchange"));
+  const now = parse(fragment());
+  move(link({ ...now, target: target ?? now.target, params: { ...now.params, ...params } }));
 }
+
+/** Links of the page where no browser follows them: before the panel's own listener, which scrolls to what they name. */
+function follow(event: MouseEvent): void {
+  const to = event.target instanceof Element ? event.target.closest('a[href^="#/"]')?.getAttribute("href") : null;
+  if (!to || event.defaultPrevented) return;
+  event.preventDefault();
+  event.stopPropagation();
+  move(to);
+}
+
+if (editor) document.documentElement.addEventListener("click", follow);

@@ -2,7 +2,8 @@
 import { useEffect, useState } from "./hooks.js";
 import { net } from "./net.js";
 import { state } from "./watch.js";
-import { parse, type Place } from "./place.js";
+import { fragment, parse, type Place } from "./place.js";
+import { hidden } from "./editor.js";
 
 /** Draw again when the watched processes, the server's state or the freeze change. */
 export function useWatch(): void {
@@ -15,9 +16,9 @@ export function useWatch(): void {
 }
 
 export function usePlace(): Place {
-  const [place, setPlace] = useState(() => parse(location.hash));
+  const [place, setPlace] = useState(() => parse(fragment()));
   useEffect(() => {
-    const listener = (): void => setPlace(parse(location.hash));
+    const listener = (): void => setPlace(parse(fragment()));
     addEventListener("hashchange", listener);
     return () => removeEventListener("hashchange", listener);
   }, []);
@@ -43,7 +44,7 @@ export function usePolled<T>(key: string, every: number, load: (signal: AbortSig
     const abort = new AbortController();
     let timer = 0;
     const turn = async (): Promise<void> => {
-      if (!document.hidden && !state.frozen) {
+      if (!hidden() && !state.frozen) {
         const begin = performance.now();
         try {
           const value = await load(abort.signal);

@@ -4,6 +4,7 @@ import { ask, askJson, at, has } from "./net.js";
 import { Flame, type FlameFrame } from "./flame.js";
 import { hasLive, subscribe } from "./live.js";
 import { state } from "./watch.js";
+import { hidden } from "./editor.js";
 
 const SECONDS = 300;
 
@@ -109,7 +110,7 @@ function byFiles(flame: Flame, target: string, native: boolean, mode: string, te
   const words = { seconds: "2", format: "collapsed", ...(native ? { native: "1" } : {}), ...(mode === "wall" ? { idle: "1" } : {}) };
   const loop = async (): Promise<void> => {
     for (let samples = 0, seconds = 0; !abort.signal.aborted; ) {
-      if (document.hidden || state.frozen) {
+      if (hidden() || state.frozen) {
         await new Promise((done) => setTimeout(done, 500));
         continue;
       }

@@ -5,7 +5,8 @@ import { ask, at, forgetToken, has, net, query, records } from "./net.js";
 import { bytes, duration, number, plain } from "./format.js";
 import { usePolled, useWatch } from "./polled.js";
 import { state, watched } from "./watch.js";
-import { Table, Trouble } from "./parts.js";
+import { Allow, Table, Trouble } from "./parts.js";
+import { editor } from "./editor.js";
 import { applyTheme, theme } from "./theme.js";
 import type { ScreenProps } from "./main.js";
 
@@ -79,7 +80,7 @@ function Probe({ target }: { target: string }) {
   return (
     <>
       <h2>Settings of process {plain(target.split(".")[0]!, 40)}</h2>
-      {!net.facts?.grants.includes("control") && (
+      {!editor && !net.facts?.grants.includes("control") && (
         <p class="quiet">
           This address may look, not change. <code>probing serve --allow control</code> grants it.
         </p>
@@ -101,26 +102,33 @@ function Probe({ target }: { target: string }) {
   );
 }
 
+/** What an editor decides for its panel. */
+function OfBrowser() {
+  const [chosen, setChosen] = useState(theme);
+  return (
+    <div class="tools">
+      <label class="switch">
+        Colours{" "}
+        <select value={chosen} onChange={(event: { currentTarget: HTMLSelectElement }) => (applyTheme(event.currentTarget.value), setChosen(event.currentTarget.value))}>
+          <option value="">as the system</option>
+          <option value="light">light</option>
+          <option value="dark">dark</option>
+        </select>
+      </label>
+      <button type="button" onClick={forgetToken}>
+        Forget the token
+      </button>
+    </div>
+  );
+}
+
 export function SettingsScreen({ target }: ScreenProps) {
   useWatch();
-  const [chosen, setChosen] = useState(theme);
   return (
     <>
       <h1>Settings and cost</h1>
       <h2>This page</h2>
-      <div class="tools">
-        <label class="switch">
-          Colours{" "}
-          <select value={chosen} onChange={(event: { currentTarget: HTMLSelectElement }) => (applyTheme(event.currentTarget.value), setChosen(event.currentTarget.value))}>
-            <option value="">as the system</option>
-            <option value="light">light</option>
-            <option value="dark">dark</option>
-          </select>
-        </label>
-        <button type="button" onClick={forgetToken}>
-          Forget the token
-        </button>
-      </div>
+      {editor ? <Allow /> : <OfBrowser />}
       <Cost />
       <h2>The server</h2>
       <Server />

@@ -4,7 +4,7 @@ import { askJson, at } from "./net.js";
 import { set } from "./place.js";
 import { count, plain } from "./format.js";
 import { usePolled } from "./polled.js";
-import { Empty, Filter, FrameLine, Loading, Trouble } from "./parts.js";
+import { Empty, Filter, FrameLine, Loading, OpenSource, Trouble } from "./parts.js";
 import type { Frame } from "./looks.js";
 import type { ScreenProps } from "./main.js";
 
@@ -51,7 +51,7 @@ const words = (task: Task): string => `${task.name ?? ""} ${task.coroutine ?? ""
 
 const holds = (node: Node, q: string): boolean => words(node.task).includes(q) || node.below.some((one) => holds(one, q));
 
-function Branch({ node, q }: { node: Node; q: string }) {
+function Branch({ node, target, q }: { node: Node; target: string; q: string }) {
   const { task } = node;
   if (q && !holds(node, q)) return null;
   return (
@@ -65,7 +65,7 @@ function Branch({ node, q }: { node: Node; q: string }) {
         <ol class="frames">
           {task.frames.map((frame) => (
             <li>
-              <FrameLine frame={frame} />
+              <FrameLine frame={frame} /> <OpenSource target={target} frame={frame} />
             </li>
           ))}
         </ol>
@@ -73,7 +73,7 @@ function Branch({ node, q }: { node: Node; q: string }) {
       {node.below.length > 0 && (
         <ul>
           {node.below.map((one) => (
-            <Branch key={one.task.id} node={one} q={q} />
+            <Branch key={one.task.id} node={one} target={target} q={q} />
           ))}
         </ul>
       )}
@@ -97,7 +97,7 @@ export function TasksScreen({ target, place }: ScreenProps) {
       {tasks.value && (
         <ul class="tree">
           {trees(tasks.value).map((one) => (
-            <Branch key={one.task.id} node={one} q={q.toLowerCase()} />
+            <Branch key={one.task.id} node={one} target={target} q={q.toLowerCase()} />
           ))}
         </ul>
       )}

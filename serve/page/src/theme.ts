@@ -1,7 +1,10 @@
-// Light or dark, where somebody chose it: before the first paint.
+// Light or dark, where somebody chose it: before the first paint.  In a panel it is the editor's.
+import { editor } from "./editor.js";
+
 const PLACE = "probing.theme";
 
 export function theme(): string {
+  if (editor) return "";
   try {
     return localStorage.getItem(PLACE) ?? "";
   } catch {

@@ -1,5 +1,6 @@
 // What the whole page looks at: the processes, and where the main thread of each stands.  One account for all screens.
 import { askJson, at, net, query, Refused, type ServerFacts } from "./net.js";
+import { hidden } from "./editor.js";
 import { framesOf, mainThread, since, type Frame, type Process, type Stacks } from "./looks.js";
 
 export interface Watched {
@@ -203,11 +204,14 @@ async function round(): Promise<void> {
   await lookAtAll();
 }
 
+/** The server wants a token that this page does not have: asking again would tell its log the same each second. */
+export const isShut = (): boolean => state.refused?.status === 401 || net.forgotten;
+
 /** Once a second while the page is seen and not frozen; a server that is gone is asked again after 0.5 to 10 s. */
 export async function watch(): Promise<void> {
   for (let pause = 500; ; ) {
     let wait = 1000;
-    if (state.refused?.status !== 401 && !document.hidden && !state.frozen) {
+    if (!isShut() && !hidden() && !state.frozen) {
       try {
         await round();
         pause = 500;
