@@ -15,9 +15,12 @@ VSCODE_FILES = %D%/vscode/package.json %D%/vscode/package-lock.json %D%/vscode/t
 	%D%/vscode/src/adapter.ts %D%/vscode/src/address.ts %D%/vscode/src/commands.ts %D%/vscode/src/configuration.ts \
 	%D%/vscode/src/extension.ts %D%/vscode/src/inline.ts %D%/vscode/src/processes.ts %D%/vscode/src/rows.ts \
 	%D%/vscode/src/tool.ts %D%/vscode/src/tensor/ask.ts %D%/vscode/src/tensor/view.ts \
-	%D%/vscode/src/webview/panel.ts %D%/vscode/src/webview/tsconfig.json \
-	%D%/vscode/media/icon.png %D%/vscode/media/icon.svg %D%/vscode/media/panel.css %D%/vscode/media/view.py \
-	%D%/vscode/walkthrough/tool.md %D%/vscode/walkthrough/attach.md %D%/vscode/walkthrough/break.md \
+	%D%/vscode/src/tensor/types.d.ts \
+	%D%/vscode/src/page/actions.ts %D%/vscode/src/page/assets.ts %D%/vscode/src/page/frames.ts %D%/vscode/src/page/messages.d.ts \
+	%D%/vscode/src/page/panel.ts %D%/vscode/src/page/server.ts \
+	%D%/vscode/src/webview/bridge.ts %D%/vscode/src/webview/tensor.ts %D%/vscode/src/webview/tsconfig.json \
+	%D%/vscode/media/icon.png %D%/vscode/media/icon.svg %D%/vscode/media/tensor.css %D%/vscode/media/view.py \
+	%D%/vscode/walkthrough/tool.md %D%/vscode/walkthrough/page.md %D%/vscode/walkthrough/attach.md %D%/vscode/walkthrough/break.md \
 	%D%/vscode/walkthrough/tensor.md %D%/vscode/walkthrough/leave.md
 EXTRA_DIST += $(VSCODE_FILES)
 

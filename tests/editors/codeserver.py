@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 from support.target import free_port
@@ -75,7 +76,10 @@ class CodeServer:
                         "--config", self.path("config.yaml"), "--user-data-dir", self.path("data"),
                         "--extensions-dir", self.path("extensions")]
         home = self.path("home")
+        self.runtime = tempfile.mkdtemp(prefix="code-")  # short: the path of a socket has 107 bytes
+        self.crashes = self.path("crashes")
         self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
+                                XDG_RUNTIME_DIR=self.runtime, PROBING_CRASH_DIR=self.crashes, PROBING_STORE="off",
                                 EXTENSIONS_GALLERY='{"serviceUrl":""}')
         for level in ("User", "Machine"):  # settings about the machine count only in the latter
             os.makedirs(self.path("data/" + level))
@@ -121,6 +125,14 @@ class CodeServer:
         listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.child.pid)], stdout=subprocess.PIPE)
         return [int(word) for word in listed.stdout.split()]
 
+    def serving(self):
+        """The pid of the `probing serve` that the extension started; 0: none."""
+        try:
+            with open(os.path.join(self.runtime, "probing", "serve.lock")) as text:
+                return int(text.read())
+        except (FileNotFoundError, ValueError):
+            return 0
+
     def close(self):
         self.child.terminate()
         self.child.wait(DEADLINE)
@@ -130,3 +142,6 @@ class CodeServer:
         for pid in self.members():
             os.kill(pid, signal.SIGKILL)
         self.log.close()
+        if self.serving():
+            os.kill(self.serving(), signal.SIGTERM)
+        shutil.rmtree(self.runtime, ignore_errors=True)

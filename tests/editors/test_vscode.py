@@ -6,6 +6,7 @@ Screenshots stay in BUILDDIR/screenshots, and the job's speed beside them.
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -377,6 +378,70 @@ def test_crash_dump(editor, project, tmp_path):
     code.picture("crash-dump")
     code.evaluate("batch.sum()", "no code can run here")
     code.picture("crash-dump-evaluate")
+    code.press("Shift+F5")
+    code.ended()
+
+
+def shown_page(code):
+    """The frame of the panel with the page, once it is there."""
+    code.command("Probing: Show the Page")
+    return code.view("nav.rail")
+
+
+def test_page(editor, job):
+    """The page in a panel finds the job and its stack; from there to the source, to a session, and back after the window was loaded again."""
+    code = editor({"type": "probing"}, vsix())
+    page = shown_page(code)
+    row = page.locator("main tr", has_text="{} · rank 1".format(job.pid))
+    code.until("the job", lambda: row.count() and "train" in row.inner_text(), frame=page)
+    row.locator("a").first.click()
+    frame = page.locator("ol.frames li", has_text="<module>")
+    code.until("its stack", lambda: page.locator("h1").inner_text() == "Stacks" and "train.py:" in frame.inner_text(), frame=page)
+    code.picture("page-stacks")
+    place = re.search(r"train\.py:(\d+)", frame.inner_text()).group(1)
+    frame.locator("button.opens").click()
+    code.until("the source", lambda: "Ln {},".format(place) in code.page.locator("#status\\.editor\\.selection").inner_text())
+    code.open("train.py", LINE)
+    code.toggle_breakpoint()
+    page.get_by_role("button", name="Debug rank 1").click()
+    code.stopped_in("train_step", LINE)
+    code.until("the stop on the page", lambda: "train_step" in page.locator("main").inner_text(), frame=page)
+    code.picture("page-session")
+    leave(code, job)
+    server = code.server.serving()
+    code.page.reload()
+    page = code.view("nav.rail")
+    code.until("the same screen", lambda: page.locator("h1").inner_text() == "Stacks" and page.locator("ol.frames li", has_text="train.py:").count(), frame=page)
+    assert server and code.server.serving() == server
+    os.kill(server, 9)
+    code.until("another server", lambda: code.server.serving() not in (0, server) and not page.locator(".banner").count(), frame=page)
+
+
+def test_page_runs_code_when_allowed(editor, job):
+    code = editor({"type": "probing"}, vsix())
+    page = shown_page(code)
+    page.locator("main a", has_text=str(job.pid)).first.click()
+    page.locator("nav.rail a", has_text="Console").click()
+    page.get_by_role("button", name="Let this panel").click()
+    box = code.page.locator(".monaco-dialog-box")
+    code.until("the question", lambda: "Let this panel act" in box.inner_text())
+    box.get_by_role("button", name="Allow").click()
+    page.locator("textarea.code").fill("6 * 7")
+    page.locator("textarea.code").press("Enter")
+    code.until("the value", lambda: "42" in page.locator(".output").inner_text(), frame=page)
+
+
+def test_page_of_a_dump(editor, project):
+    """A crash dump on the page, and a session of it."""
+    code = editor({"type": "probing"}, vsix())
+    crashed(project, code.server.crashes)
+    page = shown_page(code)
+    page.locator("nav.rail a", has_text="Crashes").click()
+    page.locator("[aria-label='Crash dumps'] a").first.click()
+    page.get_by_role("button", name="Debug this file").click()
+    code.debug_view()
+    code.stopped_in("fused_kernel", training.line_of("ctypes.memset", "crash.py"), thread="MainThread")
+    code.picture("page-dump")
     code.press("Shift+F5")
     code.ended()
 

@@ -100,6 +100,55 @@ test('what is asked of an array', () => {
   assert.throws(() => parseView('NameError: no w'), /NameError: no w/);
 });
 
+test('frames of a WebSocket', () => {
+  const { Reader, write, TEXT, PING } = part('page/frames.js');
+  const served = (first, payload, head) => Buffer.concat([Buffer.from([first, ...head]), payload]);
+  const whole = (reader, bytes) => [...reader.push(bytes)].map((one) => [one.opcode, one.payload.toString()]);
+  const long = Buffer.alloc(70000, 'x');
+  const all = Buffer.concat([
+    served(0x81, Buffer.from('one'), [3]),
+    served(0x01, Buffer.from('tw'), [2]),
+    served(0x89, Buffer.from('?'), [1]), // a ping within a message
+    served(0x80, Buffer.from('o'), [1]),
+    served(0x81, long.subarray(0, 300), [126, 1, 44]),
+    served(0x81, long, [127, 0, 0, 0, 0, 0, 1, 0x11, 0x70]),
+  ]);
+  const wanted = [[TEXT, 'one'], [PING, '?'], [TEXT, 'two'], [TEXT, long.subarray(0, 300).toString()], [TEXT, long.toString()]];
+  assert.deepStrictEqual(whole(new Reader(), all), wanted);
+  const reader = new Reader();
+  const slowly = [];
+  for (let at = 0; at < all.length; at += at < 400 ? 1 : 999) slowly.push(...whole(reader, all.subarray(at, at < 400 ? at + 1 : at + 999)));
+  assert.deepStrictEqual(slowly, wanted);
+  for (const bad of [[0xc1, 0], [0x81, 0x80], [0x81, 127, 0, 0, 1, 0, 0, 0, 0, 0]]) assert.throws(() => whole(new Reader(), Buffer.from(bad)));
+  for (const size of [0, 125, 126, 65535, 65536]) {
+    const frame = write(TEXT, long.subarray(0, size));
+    const at = frame.length - size;
+    assert.strictEqual(frame[1] & 0x80, 0x80); // a client's are masked
+    const mask = frame.subarray(at - 4, at);
+    assert.ok(frame.subarray(at).every((byte, i) => (byte ^ mask[i & 3]) === 'x'.charCodeAt(0)));
+  }
+});
+
+test('where the server is', () => {
+  const { socketPath, toldError } = part('page/server.js');
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'runtime-'));
+  const uid = os.userInfo().uid;
+  try {
+    assert.strictEqual(socketPath(folder, uid), path.join(folder, 'probing', 'serve.sock'));
+    for (const other of [undefined, '', 'run', path.join(folder, 'absent')]) assert.strictEqual(socketPath(other, 4294967), '/tmp/probing-4294967/serve.sock');
+    assert.strictEqual(socketPath(folder, 4294967), '/tmp/probing-4294967/serve.sock'); // somebody else's
+    fs.mkdirSync(path.join(folder, 'probing'), { mode: 0o755 });
+    assert.throws(() => socketPath(folder, uid), /not a folder of yours alone/);
+    fs.rmdirSync(path.join(folder, 'probing'));
+    fs.symlinkSync('/tmp', path.join(folder, 'probing'));
+    assert.throws(() => socketPath(folder, uid), /not a folder of yours alone/);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+  assert.strictEqual(toldError(Buffer.from('{"error": {"message": "gone"}}')), 'gone');
+  assert.strictEqual(toldError(Buffer.from('<html>')), undefined);
+});
+
 test('rows as HTML', () => {
   const { tableHtml } = part('rows.js');
   const html = tableHtml('<a>', [{ 'b&': '<i>"\'', c: null, d: 1, e: [1] }]);

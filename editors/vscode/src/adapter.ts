@@ -53,6 +53,11 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory {
     if (server) await this.secrets.delete(tokenKey(server));
   }
 
+  /** Whether a session debugs this process. */
+  has(pid: number): boolean {
+    return [...this.pids.values()].includes(pid);
+  }
+
   /** The process of the active session, if there is one. */
   active(): number | undefined {
     const session = vscode.debug.activeDebugSession;

@@ -1,12 +1,13 @@
 /*
  * The parts of the extension, put together.  The extension is thin: `probing dap` debugs, and `probing`
- * lists, injects, prints stacks and answers SQL.
+ * lists, injects, prints stacks and answers SQL; `probing serve` has the page.
  */
 import * as vscode from 'vscode';
 import { AdapterFactory, Sessions } from './adapter';
 import { registerCommands } from './commands';
 import { ConfigurationProvider } from './configuration';
 import { InlineValues } from './inline';
+import { registerPage } from './page/panel';
 import { pickProcess } from './processes';
 import { registerTensorView } from './tensor/view';
 
@@ -28,4 +29,5 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   registerCommands(context, sessions);
   registerTensorView(context);
+  registerPage(context, sessions);
 }

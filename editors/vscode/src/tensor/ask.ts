@@ -3,49 +3,7 @@
  * text.  It needs only `evaluate`, so it works with any Python debugger.
  */
 import * as vscode from 'vscode';
-
-/** The visible part of an array: the index of the dimensions before the last two, then a window of cells. */
-export interface Part {
-  readonly index: readonly number[];
-  readonly row: number;
-  readonly column: number;
-  readonly rows: number;
-  readonly columns: number;
-}
-
-export interface Picture {
-  readonly rows: number;
-  readonly columns: number;
-  readonly low: number | null;
-  readonly high: number | null;
-  readonly cells: string; // two hexadecimal digits each; ff: not finite
-}
-
-export interface Statistics {
-  readonly sampled: number;
-  readonly nan: number;
-  readonly infinite: number;
-  readonly low: number | null;
-  readonly high: number | null;
-  readonly mean: number | null;
-  readonly deviation: number | null;
-  readonly bins: readonly number[];
-}
-
-export interface View {
-  readonly dtype: string;
-  readonly device: string;
-  readonly grad: boolean;
-  readonly shape: readonly number[];
-  readonly elements: number;
-  readonly rows: number;
-  readonly columns: number;
-  readonly row: number;
-  readonly column: number;
-  readonly table: readonly (readonly string[])[];
-  readonly picture: Picture;
-  readonly statistics: Statistics;
-}
+import type { Part, View } from './types';
 
 /** The Python expression that runs the function `view` of a module on the value of another expression. */
 export function viewExpression(code: string, expression: string, part: Part): string {

@@ -1,12 +1,13 @@
 /*
  * The tensor view: a panel for each expression, with a table of values, a heat map and a histogram
- * (src/webview/panel.ts draws them).  It is read again at each stop of its session.
+ * (src/webview/tensor.ts draws them).  It is read again at each stop of its session.
  */
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as vscode from 'vscode';
 import { escapeHtml } from '../rows';
-import { ask, Part } from './ask';
+import { ask } from './ask';
+import type { Part } from './types';
 
 const START: Part = { index: [], row: 0, column: 0, rows: 16, columns: 12 };
 
@@ -25,7 +26,7 @@ interface VariableItem {
 
 function html(webview: vscode.Webview, media: vscode.Uri, script: vscode.Uri, title: string): string {
   const nonce = crypto.randomBytes(16).toString('hex');
-  const style = webview.asWebviewUri(vscode.Uri.joinPath(media, 'panel.css'));
+  const style = webview.asWebviewUri(vscode.Uri.joinPath(media, 'tensor.css'));
   return `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'">
@@ -39,7 +40,7 @@ function html(webview: vscode.Webview, media: vscode.Uri, script: vscode.Uri, ti
 <div class="ends"><span id="low"></span><i id="scale"></i><span id="high"></span></div><figcaption id="odd"></figcaption></figure>
 <figure><b id="counted"></b><canvas id="histogram" role="img" aria-labelledby="counted statistics"></canvas>
 <div class="ends"><span id="least"></span><i></i><span id="most"></span></div><figcaption id="statistics"></figcaption></figure></section>
-<script nonce="${nonce}" src="${webview.asWebviewUri(script).toString()}"></script></body></html>`;
+<script type="module" nonce="${nonce}" src="${webview.asWebviewUri(script).toString()}"></script></body></html>`;
 }
 
 /** The selected frame of a session, in which expressions are evaluated. */
@@ -115,7 +116,7 @@ function open(context: vscode.ExtensionContext, session: vscode.DebugSession, ex
   const code = fs.readFileSync(vscode.Uri.joinPath(media, 'view.py').fsPath, 'utf8');
   new Panel(panel, session, expression, code, frameOf(session));
   // its script requests the first view when it is ready
-  panel.webview.html = html(panel.webview, media, vscode.Uri.joinPath(scripts, 'panel.js'), expression);
+  panel.webview.html = html(panel.webview, media, vscode.Uri.joinPath(scripts, 'tensor.js'), expression);
 }
 
 async function viewExpressionOf(context: vscode.ExtensionContext): Promise<void> {

@@ -1,42 +1,13 @@
 /*
  * Draws the tensor view.  Runs in the page of the panel: requests a part of the array from the
- * extension, and draws the answer (types: src/tensor/ask.ts).
+ * extension, and draws the answer.
  */
+import type { Part, View } from '../tensor/types';
+
 interface Code {
   postMessage(message: unknown): void;
 }
 declare function acquireVsCodeApi(): Code;
-
-interface PanelPart {
-  index: number[];
-  row: number;
-  column: number;
-  rows: number;
-  columns: number;
-}
-interface PanelView {
-  dtype: string;
-  device: string;
-  grad: boolean;
-  shape: number[];
-  elements: number;
-  rows: number;
-  columns: number;
-  row: number;
-  column: number;
-  table: string[][];
-  picture: { rows: number; columns: number; low: number | null; high: number | null; cells: string };
-  statistics: {
-    sampled: number;
-    nan: number;
-    infinite: number;
-    low: number | null;
-    high: number | null;
-    mean: number | null;
-    deviation: number | null;
-    bins: number[];
-  };
-}
 
 // stops of the colour scale: dark blue, blue-green, yellow
 const SCALE: readonly (readonly [number, number, number])[] = [
@@ -50,8 +21,8 @@ const code = acquireVsCodeApi();
 // the number of columns that fit the panel
 const COLUMN_WIDTH = 92; // pixels
 const WIDE = Math.min(32, Math.max(4, Math.floor((window.innerWidth - COLUMN_WIDTH) / COLUMN_WIDTH)));
-let part: PanelPart = { index: [], row: 0, column: 0, rows: 16, columns: WIDE };
-let view: PanelView | undefined;
+let part: Part = { index: [], row: 0, column: 0, rows: 16, columns: WIDE };
+let view: View | undefined;
 
 function element<T extends HTMLElement>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
@@ -59,7 +30,7 @@ function element<T extends HTMLElement>(id: string, type: new () => T): T {
   return found;
 }
 
-function want(change: Partial<PanelPart>): void {
+function want(change: Partial<Part>): void {
   part = { ...part, ...change };
   code.postMessage(part);
 }
@@ -87,12 +58,12 @@ function rgb(level: number): string {
 }
 
 /** The heat map has one cell for this many rows and columns. */
-function steps(now: PanelView): { rows: number; columns: number } {
+function steps(now: View): { rows: number; columns: number } {
   const each = (side: number, drawn: number) => Math.max(1, Math.ceil(side / Math.max(1, drawn)));
   return { rows: each(now.rows, now.picture.rows), columns: each(now.columns, now.picture.columns) };
 }
 
-function drawHeat(now: PanelView): void {
+function drawHeat(now: View): void {
   const picture = now.picture;
   const canvas = element('heat', HTMLCanvasElement);
   canvas.width = Math.max(1, picture.columns);
@@ -118,7 +89,7 @@ function drawHeat(now: PanelView): void {
   say('odd', odd ? `■ not finite: ${odd}` : '');
 }
 
-function drawHistogram(now: PanelView): void {
+function drawHistogram(now: View): void {
   const numbers = now.statistics;
   const canvas = element('histogram', HTMLCanvasElement);
   canvas.width = Math.round(canvas.clientWidth * window.devicePixelRatio);
@@ -149,7 +120,7 @@ function cells(tag: 'th' | 'td', texts: readonly string[]): HTMLTableRowElement 
   return row;
 }
 
-function drawTable(now: PanelView): void {
+function drawTable(now: View): void {
   const width = now.table[0]?.length ?? 0;
   const heads = Array.from({ length: width }, (_, i) => String(now.column + i));
   const rows = now.table.map((line, i) => {
@@ -197,7 +168,7 @@ function drawIndex(shape: readonly number[]): void {
   );
 }
 
-function draw(now: PanelView): void {
+function draw(now: View): void {
   view = now;
   part = { ...part, row: now.row, column: now.column }; // the array may have shrunk
   const count = `${now.elements} ${now.elements === 1 ? 'element' : 'elements'}`;
@@ -210,7 +181,7 @@ function draw(now: PanelView): void {
   drawHistogram(now);
 }
 
-const MOVES: Readonly<Record<string, () => Partial<PanelPart>>> = {
+const MOVES: Readonly<Record<string, () => Partial<Part>>> = {
   up: () => ({ row: Math.max(0, part.row - part.rows) }),
   down: () => ({ row: part.row + part.rows }),
   left: () => ({ column: Math.max(0, part.column - part.columns) }),
@@ -237,7 +208,7 @@ element('heat', HTMLCanvasElement).addEventListener('click', (event) => {
   });
 });
 
-window.addEventListener('message', (event: MessageEvent<{ view?: PanelView; problem?: string; note?: string }>) => {
+window.addEventListener('message', (event: MessageEvent<{ view?: View; problem?: string; note?: string }>) => {
   const { problem, note } = event.data;
   say('note', problem ?? note ?? '');
   element('note', HTMLElement).className = problem === undefined ? '' : 'problem';
