@@ -18,6 +18,8 @@
 
 /* Who asks, and what he may. */
 struct prb_mcp {
+    struct prb_serve_log *log;     /* of what acts; NULL only where nothing may */
+    const char *who;               /* for the log */
     const struct prb_serve *serve; /* with what it has seen; NULL on standard input */
     const char *const *files;      /* dumps that are targets too, "file:NAME"; ends with NULL */
     const char *program;           /* of the command line */

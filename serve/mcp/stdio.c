@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "serve/doors/doors.h"
+#include "serve/doors/log.h"
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
 
@@ -96,18 +98,30 @@ static void note_version(const char *line, size_t len, char out[16])
         snprintf(out, 16, "%s", version);
 }
 
+/* serve.log, where code may be run: it is not run unseen. */
+static struct prb_serve_log *open_log(struct prb_error *err)
+{
+    char folder[96];
+    return prb_serve_folder(folder, sizeof folder, err) ? prb_serve_log_open(folder, err) : NULL;
+}
+
 int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
 {
-    char program[4096], version[16] = "";
+    char program[4096], version[16] = "", who[40];
+    bool eval = grants & PRB_MAY_EVAL;
     struct input input = {0};
     struct prb_error err = {0};
-    if (!prb_command_program(program, sizeof program, &err)) {
+    PRB_AUTO(prb_serve_log) struct prb_serve_log *log = eval ? open_log(&err) : NULL;
+    if (!prb_command_program(program, sizeof program, &err) || (eval && !log)) {
         fprintf(stderr, "probing: %s\n", err.text);
         return prb_code_exit(err.code);
     }
-    struct prb_mcp mcp = {.files = files,
+    snprintf(who, sizeof who, "probing mcp of process %d", (int)getppid());
+    struct prb_mcp mcp = {.log = log,
+                          .who = who,
+                          .files = files,
                           .program = program,
-                          .eval = grants & PRB_MAY_EVAL,
+                          .eval = eval,
                           .unasked = unasked,
                           .goes_on = goes_on,
                           .context = &input,

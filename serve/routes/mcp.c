@@ -14,7 +14,12 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
                                          "code", -32600, "message", "not from this Origin"),
                                err);
     }
+    const char *token = question->token_name;
+    char who[sizeof question->who + sizeof question->token_name + 8];
+    snprintf(who, sizeof who, "%s%s%s", question->who, *token ? " with " : "", token);
     const struct prb_mcp mcp = {.serve = job->serve,
+                                .log = job->serve->log,
+                                .who = who,
                                 .files = prb_serve_targets_files(job->targets),
                                 .program = job->serve->program,
                                 .eval = question->grants & PRB_MAY_EVAL,

@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import json
 import os
 import re
 import resource
@@ -83,6 +84,48 @@ def server_requests(figures, options):
         figures.bound("plain text: `bt`, whole", statistics.median(times(options.rounds * 3, text)), "ms", 15)
         figures.bound("a client leaves, until its work has ended, worst of {}".format(options.rounds), max(leaving(one, path) for _ in range(options.rounds)),
                       "ms", 200)
+
+
+RESULT_MAX = 20000  # characters
+
+
+@needs_torch
+def server_agents(figures, options):
+    """A call of each tool that only looks at once, over HTTP and on standard input."""
+    with serving() as (one, job), Agent(one) as agent:
+        calls = {"stacks": {"target": str(job.pid)}, "processes": {}, "query": {"target": str(job.pid), "sql": "SELECT * FROM python.backtrace"}}
+        for tool, arguments in calls.items():
+            message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+            for way, ask in (("HTTP", lambda text: one.ask("/mcp", "POST", text, tcp=True, Content_Type="application/json").text), ("standard input", agent)):
+                result = json.loads(ask(message))["result"]
+                sizes = [len(result["content"][0]["text"]), len(json.dumps(result.get("structuredContent", "")))]
+                assert not result.get("isError") and max(sizes) <= RESULT_MAX, (tool, sizes)
+                name = "MCP `{}`, whole call, {}".format(tool, way)
+                took = statistics.median(times(options.rounds * 10, lambda: ask(message)))
+                if tool == "stacks":
+                    figures.bound(name, took, "ms", 10)
+                else:
+                    figures.add(name, took, "ms")
+
+
+class Agent:
+    """`probing mcp`: a message, its answer."""
+
+    def __init__(self, server):
+        self.process = subprocess.Popen([os.environ["PROBING"], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=server.environment)
+
+    def __call__(self, message):
+        self.process.stdin.write(message + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 def descendants(pid):
@@ -171,4 +214,4 @@ def server_websockets(figures, options):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-PARTS = [server_requests, server_at_rest, server_watched, server_websockets]
+PARTS = [server_requests, server_agents, server_at_rest, server_watched, server_websockets]

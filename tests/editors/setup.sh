@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/editors/setup.sh DIR: the real VS Code for tests, in DIR: code-server (its workbench and extension host) and the node
-# it wants, both from npm; and ESLint for the extension.  About a minute and 0.9 GB; a second run does nothing.
+# it wants, both from npm; and ESLint for the extension, axe for the page, and the inspector of MCP.  About a minute and 0.9 GB; a second run does nothing.
 # No install script of a package runs: they would download from elsewhere, and what they build is not needed here.
 # Status 77, with the reason, when it cannot be made here.
 set -eu
@@ -9,6 +9,7 @@ code_server=4.139.1 # VS Code 1.139.1
 node=24.21.0
 eslint='eslint@10.15.0 typescript-eslint@8.73.0'
 axe='axe-core@4.14.1' # looks at the page of probing serve
+inspector='@modelcontextprotocol/inspector-cli@1.0.3' # asks probing mcp
 vscode=$(cd "$(dirname "$0")/../../editors/vscode" && pwd)
 
 skip() {
@@ -16,7 +17,7 @@ skip() {
     exit 77
 }
 
-made="$code_server $node $eslint $axe"
+made="$code_server $node $eslint $axe $inspector"
 [ "$(cat "$dir/.ready" 2>/dev/null)" != "$made" ] || exit 0
 command -v npm >/dev/null || skip "needs npm"
 command -v chromium >/dev/null || skip "needs chromium"
@@ -48,5 +49,6 @@ ln -sfn node_modules node_modules.asar
 cp "$vscode/package.json" "$vscode/package-lock.json" "$dir/lint/"
 cd "$dir/lint"
 # shellcheck disable=SC2086
-npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint $axe || skip "npm has no ESLint"
+npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $eslint $axe $inspector || skip "npm has no ESLint"
+echo '{"name":"inspector","version":"0"}' >node_modules/@modelcontextprotocol/package.json # that of a larger package, which it reads
 echo "$made" >"$dir/.ready"

@@ -32,8 +32,9 @@ def call(tool, meta=META, number=1, **arguments):
 class Agent:
     """`probing mcp` as a client has it."""
 
-    def __init__(self, *words):
-        self.process = subprocess.Popen([PROBING, "mcp", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    def __init__(self, *words, **variables):
+        self.process = subprocess.Popen([PROBING, "mcp", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                                        env=dict(os.environ, **variables))
 
     def send(self, message):
         self.process.stdin.write((message if isinstance(message, str) else json.dumps(message)) + "\n")
@@ -59,8 +60,8 @@ def agent():
     """agent(*words); must end well, and say nothing more."""
     started = []
 
-    def begin(*words):
-        started.append(Agent(*words))
+    def begin(*words, **variables):
+        started.append(Agent(*words, **variables))
         return started[-1]
 
     yield begin
@@ -217,6 +218,28 @@ def test_eval_unasked(agent, job):
     assert told["output"] == "out\n" and "ZeroDivisionError" in told["raised"] and told["value"] is None
 
 
+def logged(folder):
+    with open(os.path.join(str(folder), "probing", "serve.log")) as lines:
+        return [line.split(" ", 1)[1].rstrip("\n") for line in lines if "eval" in line]
+
+
+def test_evaluations_are_logged(agent, job, tmp_path):
+    """Each that ran, failed or was refused; none without a log."""
+    one = agent("--allow", "eval-unasked", XDG_RUNTIME_DIR=str(tmp_path))
+    one.ask(call("eval", target=str(job.pid), code="6 * 7\n"))
+    one.ask(call("eval", target="4194999", code="x" * 300))
+    agent("--allow", "eval", XDG_RUNTIME_DIR=str(tmp_path)).ask(call("eval", target=str(job.pid), code="8"))
+    who = "mcp eval by probing mcp of process {}, process ".format(os.getpid())
+    ran, failed, refused = logged(tmp_path)
+    assert ran == who + str(job.pid) + ": 6 * 7\\n: done"
+    assert failed.startswith(who + "4194999: " + "x" * 200 + ": ") and "4194999" in failed.rsplit(": ", 1)[1]
+    assert refused == who + str(job.pid) + ": 8: this client cannot ask its user whether the code may run"
+    os.chmod(str(tmp_path / "probing"), 0o755)
+    told = subprocess.run([PROBING, "mcp", "--allow", "eval"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", timeout=DEADLINE, env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+    assert told.returncode and "is not a folder of user" in told.stderr and not told.stdout
+
+
 # ---- over HTTP ----
 
 
@@ -289,3 +312,23 @@ def test_the_sdk_asks_its_user(job, action):
     assert told["calls"][0]["error"] == (action != "accept")
     if action == "accept":
         assert told["calls"][0]["structured"]["value"] == "42"
+
+
+def test_the_inspector(server, job):
+    """The command line of the protocol's own inspector, over both ways."""
+    tools = os.environ.get("PROBING_EDITORS", os.path.join(os.environ.get("BUILDDIR", "."), "editors"))
+    program = os.path.join(tools, "lint", "node_modules", "@modelcontextprotocol", "inspector-cli", "build", "cli.js")
+    if not os.path.exists(program):
+        pytest.skip("no inspector of MCP: tests/editors/setup.sh installs it")
+    node = os.path.join(tools, "node", "bin", "node")
+    http = ["http://127.0.0.1:%d/mcp" % server.port, "--transport", "http", "--header", "Authorization: Bearer " + server.token]
+
+    def inspect(way, *words):
+        done = subprocess.run([node, program, "--cli", *way, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8", timeout=60)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    assert [one["name"] for one in inspect([PROBING, "mcp"], "--method", "tools/list")["tools"]] == TOOLS
+    told = inspect(http, "--method", "tools/call", "--tool-name", "query", "--tool-arg", 'target="{}"'.format(job.pid), "sql=SELECT 6 * 7 AS answer")
+    assert told["structuredContent"]["rows"] == [[42]]
