@@ -5,7 +5,7 @@
 
 #define WORDS (2 * PRB_OPTIONS_MAX)
 
-enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, URL, REVOKE };
+enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, WHILE, URL, REVOKE };
 
 static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "HOST:PORT",
@@ -25,9 +25,12 @@ static const struct prb_option options[] = {
              "its private key, which nobody else may read; in the certificate's file if not given",
              NULL},
     [NO_TOKEN] = {0, "no-token", NULL, "you need no token on loopback, to look", NULL},
-    [HOST] = {0, "host", "NAME",
-              "a name under which a proxy has the Unix socket, or --no-token; may be repeated",
-              NULL},
+    [HOST] =
+        {0, "host", "NAME",
+         "a name under which a proxy has the Unix socket, or --no-token; may be repeated; with "
+         "--unix '*' is any",
+         NULL},
+    [WHILE] = {0, "while", "PID", "end a minute after this process has ended", NULL},
     [URL] = {0, "url", NULL, "print the address of your server that runs, with its token", NULL},
     [REVOKE] = {0, "revoke", NULL, "end the second tokens of your server", NULL},
     {0},
@@ -47,6 +50,7 @@ static bool run_serve(const struct prb_run *run, struct prb_error *err)
                                             [TOKEN_FILE] = "--token-file",
                                             [KEY] = "--key",
                                             [HOST] = "--host",
+                                            [WHILE] = "--while",
                                             [NO_TOKEN] = "--no-token",
                                             [URL] = "--url",
                                             [REVOKE] = "--revoke"};

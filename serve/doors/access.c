@@ -31,6 +31,8 @@ static bool is_named(const char *host, const char *const *names)
 {
     for (; *names; names++) {
         size_t len = strlen(*names);
+        if (strcmp(*names, "*") == 0)
+            return true;
         if (strncasecmp(host, *names, len) == 0 && (!host[len] || host[len] == ':') &&
             !strpbrk(host + len, "@, "))
             return true;

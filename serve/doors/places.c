@@ -256,6 +256,9 @@ static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_
         return prb_fail(err, PRB_USAGE, "%s is no address of TCP", serve->options->address);
     if (!prb_access_carries(serve, serve->grants, err))
         return false;
+    for (const char *const *name = serve->options->hosts; *name; name++)
+        if (strcmp(*name, "*") == 0)
+            return prb_fail(err, PRB_USAGE, "--host '*' is for --unix alone");
     if (serve->options->no_token && !prb_address_is_loopback(&serve->address.any))
         return prb_fail(err, PRB_USAGE, "--no-token is for loopback: %s is open to others",
                         serve->options->address);

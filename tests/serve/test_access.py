@@ -188,6 +188,19 @@ def test_a_second_token(serve):
     assert server.ask("/api/v1", tcp=True, token=token).status == 401 and server.ask("/api/v1", tcp=True).status == 200
 
 
+def test_a_second_token_for_a_proxy(serve):
+    """A server with the Unix socket alone has no address: the token is for that of who shows its page."""
+    server = serve("--unix", "--host", "*")
+    there = {"Via": "1.1 proxy", "Host": "hub.example"}
+    told = serve_words(server, "--url", "--allow", "eval")
+    mark, token = told.stdout.strip().split("=")
+    assert told.returncode == 0 and mark == "#token" and token not in server.log
+    assert server.ask("/api/v1", **there).json["grants"] == ["look"]
+    assert server.ask("/api/v1", token=token, **there).json["grants"] == ["look", "control", "eval"]
+    assert server.ask("/api/v1", Origin="http://evil.example", **there).status == 403
+    assert server.ask("/api/v1", Origin="http://hub.example", **there).json["grants"] == ["look"]
+
+
 def test_who_gives_second_tokens(serve):
     """The user through the Unix socket alone: neither a token with all grants, nor a page."""
     server = serve("--allow", "eval")
@@ -249,7 +262,7 @@ def test_no_token_is_for_its_user_to_look(open_server, tmp_path):
         family="socket.AF_INET", address=(open_server.host, open_server.port), bytes=b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n")).stdout
     token = serve_words(open_server, "--url", "--allow", "eval").stdout.strip().split("#token=")[1]
     assert open_server.ask("/api/v1", tcp=True, token=token).json["grants"][-1] == "eval"
-    for words in (("--no-token", "--address", "0.0.0.0:0"), ("--allow", "control", "--address", "0.0.0.0:0"), ("--host", "a@b"), ("--host", "")):
+    for words in (("--host", "*"), ("--no-token", "--host", "*"), ("--no-token", "--address", "0.0.0.0:0"), ("--allow", "control", "--address", "0.0.0.0:0"), ("--host", "a@b"), ("--host", "")):
         refused = subprocess.run([PROBING, "serve", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                                  timeout=DEADLINE, env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
         assert refused.returncode == 2 and not refused.stdout, words
