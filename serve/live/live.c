@@ -619,7 +619,7 @@ static bool unsubscribe(struct prb_live_client *client, json_int_t id, struct pr
     return reply_ok(client, id);
 }
 
-/* An empty token is none: that lets in where none is asked for.  False: it is not let in. */
+/* An empty token is none: the handshake has decided.  False: it is not let in. */
 static bool take_token(struct prb_live_client *client, const json_t *message, json_int_t id)
 {
     int status = 0;
@@ -628,6 +628,8 @@ static bool take_token(struct prb_live_client *client, const json_t *message, js
     const char *token = json_string_value(json_object_get(message, "token"));
     if (!op || strcmp(op, "token") != 0 || !token)
         return false;
+    if (!*token)
+        return client->grants && reply_ok(client, id);
     char name[PRB_TOKEN_NAME];
     struct prb_shown shown = {.guest = client->guest, .proxied = client->proxied};
     snprintf(shown.token, sizeof shown.token, "%s", token);
