@@ -99,7 +99,7 @@ def test_account_begun_anew(job, serve, tab):
     server = serve()
     one = tab(server, watched=(deep.pid,))
     one.open(deep.pid, "stacks")
-    one.until("unchanged for 1")
+    one.until("unchanged for")
 
     def oldest():
         told = server.ask("/api/v1/p/{}/history".format(deep.pid)).json

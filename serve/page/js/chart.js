@@ -1,6 +1,6 @@
 import { h } from "./preact.js";
 import { useEffect, useRef } from "./hooks.js";
-import { number } from "./format.js";
+import { clock, number } from "./format.js";
 let library = null;
 function load() {
     if (!library) {
@@ -64,7 +64,7 @@ function make(Plot, element, latest) {
             { ...axis, ...(names ? { values: (_plot, splits) => splits.map((at) => names[at] ?? "") } : {}) },
             { ...axis, size: 70, ...(first ? { values: (_plot, splits) => splits.map(first) } : {}) },
         ],
-        series: [{ ...(names ? { value: (_plot, value) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...(props.stacked ? lines.reverse() : lines)],
+        series: [{ ...(props.time ? { value: (_plot, value) => (value === null ? "–" : clock(value)) } : {}), ...(names ? { value: (_plot, value) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...(props.stacked ? lines.reverse() : lines)],
         ...(props.band ? { bands: [{ series: [1, 2], fill: faint(paint.lines[0], BAND) }] } : {}),
         cursor: { drag: { x: true, y: false }, ...(props.together ? { sync: { key: props.together } } : {}) },
     }, columns(props), element);

@@ -20,9 +20,9 @@ function scaleOf(grid) {
             high = Math.max(high, value);
         }
     if (low > high)
-        return { low: 0, high: 1, zero: false };
+        return { low: 0, high: 1, zero: false, known: false };
     const most = Math.max(-low, high);
-    return low < 0 && high > 0 ? { low: -most, high: most, zero: true } : { low, high, zero: false };
+    return low < 0 && high > 0 ? { low: -most, high: most, zero: true, known: true } : { low, high, zero: false, known: true };
 }
 function colour(value, scale, dark) {
     const part = scale.high > scale.low ? (value - scale.low) / (scale.high - scale.low) : 0.5;
@@ -85,9 +85,10 @@ function Legend({ scale, grid }) {
     const dark = useDark();
     const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => colour(scale.low + share * (scale.high - scale.low), scale, dark));
     return (h("p", { class: "heatlegend" },
-        h("span", null, number(scale.low)),
-        stops.map((stop) => (h("i", { style: { background: stop } }))),
-        h("span", null, number(scale.high)),
+        scale.known && (h(Fragment, null,
+            h("span", null, number(scale.low)),
+            stops.map((stop) => (h("i", { style: { background: stop } }))),
+            h("span", null, number(scale.high)))),
         grid.nan.length > 0 && (h("span", null,
             h("i", { style: { background: NAN } }, "\u00D7"),
             " NaN")),
@@ -152,7 +153,7 @@ function Picture({ grid }) {
         h("p", { class: "told", "aria-live": "polite" }, words(grid, chosen) || "\u00a0"),
         h(Legend, { scale: scale, grid: grid }),
         bad.length > 0 && (h("p", null,
-            h("button", { type: "button", onClick: () => (setChosen(bad.find(([cell]) => cell > chosen)?.[0] ?? bad[0][0]), canvas.current?.focus()) }, "Next NaN or infinity"),
+            h("button", { type: "button", onClick: () => (setChosen(bad.find(([cell]) => cell > chosen)?.[0] ?? bad[0][0]), canvas.current?.focus({ preventScroll: true })) }, "Next NaN or infinity"),
             " ",
             h("span", { class: "quiet" },
                 "in ",

@@ -28,6 +28,7 @@ function standing(one) {
     const busy = (one.share ?? 0) > 0.5;
     const frame = ownFrame(one.main);
     return {
+        skill: "",
         severity: busy ? "medium" : "high",
         finding: `the main thread has not moved for ${duration(one.since)}: it is in ${plain(frameName(frame), 60)}${busy ? ", and uses the CPU" : ""}`,
         where: plain(framePlace(frame), 120),
@@ -38,6 +39,7 @@ function standing(one) {
 }
 function growing(one) {
     return {
+        skill: "",
         severity: "medium",
         finding: `memory grew by ${bytes(one.grew)} in ${duration(one.watched)}`,
         where: `now ${bytes(one.process.rss)}`,
@@ -49,6 +51,7 @@ function growing(one) {
 const grows = (one) => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
 function said(one, finding) {
     return {
+        skill: finding.skill,
         severity: finding.severity,
         finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
         where: plain(finding.where ?? "", 200),
@@ -66,16 +69,17 @@ function sayings(one) {
         told.push(standing(one));
     if (grows(one) && !bad.some((finding) => finding.skill === "leak"))
         told.push(growing(one));
-    return { bad: told.sort((a, b) => severity(a) - severity(b)), good: findings.filter((finding) => finding.severity === "info") };
+    const rank = (one) => severity(one) + (one.skill === "slow" && bad.some(isHang) ? 10 : 0);
+    return { bad: told.sort((a, b) => rank(a) - rank(b)), good: findings.filter((finding) => finding.severity === "info") };
 }
 function ofProcess(one) {
     const { name, more } = title(one.process);
-    return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: one.since, crash: false };
+    return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: isStuck(one) ? one.since : 0, crash: false };
 }
 function ofCrash(one) {
     const opened = link({ target: "file:" + one.file, screen: "crashes" });
     const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
-    const said = { severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
+    const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
     return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], since: 0, crash: true };
 }
 const worst = (job) => severity(job.said[0]);
@@ -89,8 +93,20 @@ function withoutEchoes(jobs) {
     };
     return jobs.map((job) => ({ ...job, said: job.said.filter(fresh) })).filter((job) => job.said.length);
 }
+const FIRST = 2;
 function Findings({ all }) {
-    return (h("ul", { class: "findings" }, all.slice(0, SHOWN).map((one) => (h("li", { class: one.severity },
+    const more = all.slice(FIRST, SHOWN);
+    return (h(Fragment, null,
+        h(List, { all: all.slice(0, FIRST) }),
+        more.length > 0 && (h("details", { class: "bare" },
+            h("summary", null,
+                count(more.length, "more finding"),
+                ": ",
+                h("span", { class: "quiet" }, more[0].finding)),
+            h(List, { all: more })))));
+}
+function List({ all }) {
+    return (h("ul", { class: "findings" }, all.map((one) => (h("li", { class: one.severity },
         h("span", { class: "severity" }, one.severity),
         h("div", null,
             h("a", { href: one.link }, one.finding),
@@ -169,8 +185,6 @@ function verdict(jobs) {
     const bad = jobs.filter((job) => worst(job) === 0);
     const crashed = bad.filter((job) => job.crash).length;
     const troubled = bad.length - crashed;
-    if (bad.length === 1 && bad[0])
-        return `${bad[0].name}: ${bad[0].said[0].finding}`;
     if (bad.length)
         return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
     if (!state.processes.length)

@@ -3,7 +3,7 @@ import { h } from "./preact.js";
 import { useEffect, useRef } from "./hooks.js";
 import type uPlot from "./uPlot.js";
 import type { Series } from "./uPlot.js";
-import { number } from "./format.js";
+import { clock, number } from "./format.js";
 
 export interface Line {
   label: string;
@@ -99,7 +99,7 @@ function make(Plot: typeof uPlot, element: HTMLElement, latest: { current: Chart
         { ...axis, ...(names ? { values: (_plot: unknown, splits: number[]) => splits.map((at) => names[at] ?? "") } : {}) },
         { ...axis, size: 70, ...(first ? { values: (_plot: unknown, splits: number[]) => splits.map(first) } : {}) },
       ],
-      series: [{ ...(names ? { value: (_plot: unknown, value: number | null) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...(props.stacked ? lines.reverse() : lines)],
+      series: [{ ...(props.time ? { value: (_plot: unknown, value: number | null) => (value === null ? "–" : clock(value)) } : {}), ...(names ? { value: (_plot: unknown, value: number | null) => (value === null ? "–" : (names[value] ?? "")) } : {}) }, ...(props.stacked ? lines.reverse() : lines)],
       ...(props.band ? { bands: [{ series: [1, 2] as [number, number], fill: faint(paint.lines[0]!, BAND) }] } : {}),
       cursor: { drag: { x: true, y: false }, ...(props.together ? { sync: { key: props.together } } : {}) },
     },

@@ -34,6 +34,7 @@ interface Scale {
   low: number;
   high: number;
   zero: boolean; // its middle is 0
+  known: boolean; // there is a finite value
 }
 
 function scaleOf(grid: Grid): Scale {
@@ -44,9 +45,9 @@ function scaleOf(grid: Grid): Scale {
       low = Math.min(low, value);
       high = Math.max(high, value);
     }
-  if (low > high) return { low: 0, high: 1, zero: false };
+  if (low > high) return { low: 0, high: 1, zero: false, known: false };
   const most = Math.max(-low, high);
-  return low < 0 && high > 0 ? { low: -most, high: most, zero: true } : { low, high, zero: false };
+  return low < 0 && high > 0 ? { low: -most, high: most, zero: true, known: true } : { low, high, zero: false, known: true };
 }
 
 function colour(value: number, scale: Scale, dark: boolean): string {
@@ -116,11 +117,15 @@ function Legend({ scale, grid }: { scale: Scale; grid: Grid }) {
   const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => colour(scale.low + share * (scale.high - scale.low), scale, dark));
   return (
     <p class="heatlegend">
-      <span>{number(scale.low)}</span>
-      {stops.map((stop) => (
-        <i style={{ background: stop }} />
-      ))}
-      <span>{number(scale.high)}</span>
+      {scale.known && (
+        <>
+          <span>{number(scale.low)}</span>
+          {stops.map((stop) => (
+            <i style={{ background: stop }} />
+          ))}
+          <span>{number(scale.high)}</span>
+        </>
+      )}
       {grid.nan.length > 0 && (
         <span>
           <i style={{ background: NAN }}>×</i> NaN
@@ -202,7 +207,7 @@ function Picture({ grid }: { grid: Grid }) {
       <Legend scale={scale} grid={grid} />
       {bad.length > 0 && (
         <p>
-          <button type="button" onClick={() => (setChosen(bad.find(([cell]) => cell > chosen)?.[0] ?? bad[0]![0]), canvas.current?.focus())}>
+          <button type="button" onClick={() => (setChosen(bad.find(([cell]) => cell > chosen)?.[0] ?? bad[0]![0]), canvas.current?.focus({ preventScroll: true }))}>
             Next NaN or infinity
           </button>{" "}
           <span class="quiet">in {count(bad.length, "cell")}</span>

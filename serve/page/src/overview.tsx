@@ -15,6 +15,7 @@ const SHOWN = 12;
 
 /** A finding as it is shown. */
 interface Said {
+  skill: string; // "": the page itself
   severity: string;
   finding: string;
   where: string;
@@ -48,6 +49,7 @@ function standing(one: Watched): Said {
   const busy = (one.share ?? 0) > 0.5;
   const frame = ownFrame(one.main)!;
   return {
+    skill: "",
     severity: busy ? "medium" : "high",
     finding: `the main thread has not moved for ${duration(one.since)}: it is in ${plain(frameName(frame), 60)}${busy ? ", and uses the CPU" : ""}`,
     where: plain(framePlace(frame), 120),
@@ -59,6 +61,7 @@ function standing(one: Watched): Said {
 
 function growing(one: Watched): Said {
   return {
+    skill: "",
     severity: "medium",
     finding: `memory grew by ${bytes(one.grew)} in ${duration(one.watched)}`,
     where: `now ${bytes(one.process.rss)}`,
@@ -72,6 +75,7 @@ const grows = (one: Watched): boolean => one.watched > 30 && one.grew > 50e6 && 
 
 function said(one: Watched, finding: Finding): Said {
   return {
+    skill: finding.skill,
     severity: finding.severity,
     finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
     where: plain(finding.where ?? "", 200),
@@ -89,7 +93,9 @@ function sayings(one: Watched): { bad: Said[]; good: Finding[] } {
   const known = findings.some((finding) => finding.skill === "hang") || one.since < 2 * STUCK; // the skill says it better
   if (isStuck(one) && !known) told.push(standing(one));
   if (grows(one) && !bad.some((finding) => finding.skill === "leak")) told.push(growing(one));
-  return { bad: told.sort((a, b) => severity(a) - severity(b)), good: findings.filter((finding) => finding.severity === "info") };
+  // What stands still spends all of its time at that place: that is no news.
+  const rank = (one: Said): number => severity(one) + (one.skill === "slow" && bad.some(isHang) ? 10 : 0);
+  return { bad: told.sort((a, b) => rank(a) - rank(b)), good: findings.filter((finding) => finding.severity === "info") };
 }
 
 // ---- the jobs with trouble, and the others ----
@@ -106,13 +112,13 @@ interface Job {
 
 function ofProcess(one: Watched): Job {
   const { name, more } = title(one.process);
-  return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: one.since, crash: false };
+  return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: isStuck(one) ? one.since : 0, crash: false };
 }
 
 function ofCrash(one: Crash): Job {
   const opened = link({ target: "file:" + one.file, screen: "crashes" });
   const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
-  const said = { severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
+  const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
   return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], since: 0, crash: true };
 }
 
@@ -129,10 +135,29 @@ function withoutEchoes(jobs: Job[]): Job[] {
   return jobs.map((job) => ({ ...job, said: job.said.filter(fresh) })).filter((job) => job.said.length);
 }
 
+const FIRST = 2; // findings of a process that are seen at once
+
 function Findings({ all }: { all: Said[] }) {
+  const more = all.slice(FIRST, SHOWN);
+  return (
+    <>
+      <List all={all.slice(0, FIRST)} />
+      {more.length > 0 && (
+        <details class="bare">
+          <summary>
+            {count(more.length, "more finding")}: <span class="quiet">{more[0]!.finding}</span>
+          </summary>
+          <List all={more} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function List({ all }: { all: Said[] }) {
   return (
     <ul class="findings">
-      {all.slice(0, SHOWN).map((one) => (
+      {all.map((one) => (
         <li class={one.severity}>
           <span class="severity">{one.severity}</span>
           <div>
@@ -221,7 +246,6 @@ function verdict(jobs: Job[]): string {
   const bad = jobs.filter((job) => worst(job) === 0);
   const crashed = bad.filter((job) => job.crash).length;
   const troubled = bad.length - crashed;
-  if (bad.length === 1 && bad[0]) return `${bad[0].name}: ${bad[0].said[0]!.finding}`;
   if (bad.length) return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
   if (!state.processes.length) return "No Python process is running";
   if (jobs.length) return `${total}, ${jobs.length} with something to look at`;
