@@ -93,6 +93,12 @@ def wait_until_still(pids):
         time.sleep(0.02)
 
 
+@pytest.fixture(scope="session")
+def until_still():
+    """until_still(pids): see wait_until_still."""
+    return wait_until_still
+
+
 @pytest.fixture(scope="module")
 def hang():
     """hang(case, guilty rank): (address, pids) of a job of four gloo ranks that is made to hang."""

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.target import DEADLINE, TARGETS
+from support.target import DEADLINE, TARGETS, children
 from support.torch_python import torch_python
 
 # (case, guilty rank, kind, a function that its frames have)
@@ -55,7 +55,7 @@ def test_text(hang, ask):
     assert shown.status == 0 and "read_shard" in shown.out
 
 
-def test_under_torchrun(ask):
+def test_under_torchrun(ask, until_still):
     """One real launch: the job has torchrun's random name, and its launcher is not a rank."""
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
@@ -67,7 +67,8 @@ def test_under_torchrun(ask):
         pid = int(launcher.stdout.readline().split()[1])
         with open("/proc/{}/environ".format(pid)) as file:
             job = next(word.partition("=")[2] for word in file.read().split("\0") if word.startswith("TORCHELASTIC_RUN_ID="))
-        verdict = ask("-t", "@" + job, "hang", "--every", 2, "-f", "json").json
+        until_still(children(launcher.pid))  # all have come to where they stay
+        verdict = ask("-t", "@" + job, "hang", "--every", 1, "-f", "json").json
         assert verdict["hung"] and [(cause["ranks"], cause["pid"]) for cause in verdict["cause"]] == [("3", pid)], verdict
     finally:
         launcher.terminate()
