@@ -170,6 +170,20 @@ void prb_fleet_close(struct prb_fleet *fleet)
 }
 PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
 
+/* A bus where one is configured; a named one that cannot be used is an error, and nothing falls
+ * back to this host. */
+static struct prb_fleet_transport *open_transport(const struct prb_fleet *fleet, const char *bus,
+                                                  struct prb_error *err)
+{
+    struct prb_error why = {0};
+    struct prb_fleet_transport *nats = fleet->address.local ? NULL : prb_fleet_nats_open(bus, &why);
+    if (nats || why.code == PRB_OK)
+        return nats ? nats : prb_fleet_local_open(err);
+    if (err)
+        *err = why;
+    return NULL;
+}
+
 static bool go_on_always(void *context)
 {
     (void)context;
@@ -183,7 +197,7 @@ struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_opt
     if (!fleet)
         return PRB_NULL(prb_nomem(err));
     if (!prb_fleet_address_parse(address, &fleet->address, err) ||
-        !(fleet->transport = prb_fleet_local_open(err)))
+        !(fleet->transport = open_transport(fleet, options ? options->bus : NULL, err)))
         return NULL;
     fleet->transport->go_on = options && options->go_on ? options->go_on : go_on_always;
     fleet->transport->context = options ? options->context : NULL;

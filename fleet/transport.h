@@ -37,5 +37,8 @@ struct prb_fleet_transport {
 };
 
 struct prb_fleet_transport *prb_fleet_local_open(struct prb_error *err) PRB_MUST_CHECK;
+/* bus: as the user named it, or NULL.  NULL with err OK: no bus is configured. */
+struct prb_fleet_transport *prb_fleet_nats_open(const char *bus,
+                                                struct prb_error *err) PRB_MUST_CHECK;
 
 #endif
