@@ -5,7 +5,7 @@
 #ifndef PRB_FLEET_CLUSTER_H
 #define PRB_FLEET_CLUSTER_H
 
-#include "probing.h"
+#include "fleet/fleet.h"
 
 struct prb_cluster_up_options {
     const char *listen; /* "HOST:PORT", "HOST", ":PORT" (port 0: any); NULL: all addresses, 4222 */
@@ -34,5 +34,60 @@ PRB_API char *prb_cluster_configuration(const struct prb_cluster_up_options *opt
  * UNSUPPORTED (it runs on another host), TIMEOUT. */
 PRB_API bool prb_cluster_down(struct prb_cluster_bus *out, bool *was_running,
                               struct prb_error *err);
+
+/* ---- the agent ---- */
+
+struct prb_cluster_agent_options {
+    const char *bus; /* file, folder or URL; NULL: PROBING_BUS, ~/.config/probing/bus */
+    bool allow_control, allow_eval;
+    bool all_users;    /* also ranks of other users */
+    bool insecure;     /* also a bus without TLS on another host */
+    bool no_collector; /* another thread of this process is it */
+    double linger;     /* s after the last rank until it ends; 0: 10 minutes */
+    int stop_fd;       /* readable: end; -1: none */
+    /* It is connected, and answers. */
+    void (*ready)(void *context);
+    /* Why it ends by itself, one line.  Both may be NULL. */
+    void (*say)(void *context, const char *line);
+    void *context;
+};
+/* Be this host's agent until something ends it.  Errors: those of the bus, at first. */
+PRB_API bool prb_cluster_agent(const struct prb_cluster_agent_options *options,
+                               struct prb_error *err);
+
+struct prb_cluster_attached {
+    int pid;      /* of the agent */
+    bool already; /* it ran before */
+};
+/*
+ * Start this host's agent in the background, and return when it is connected; one that runs stays
+ * as it is, and is told of.  stop_fd, ready and say are not used.
+ */
+PRB_API bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
+                                struct prb_cluster_attached *out, struct prb_error *err);
+/* End it.  *was_running false: there was none.  Errors: TIMEOUT. */
+PRB_API bool prb_cluster_detach(bool *was_running, struct prb_error *err);
+
+/* ---- who is on the bus ---- */
+
+struct prb_cluster_host {
+    char host[80]; /* the node's name, made unique */
+    char release[32];
+    int pid;                   /* of the agent */
+    bool silent;               /* the roster knows it, and it does not answer */
+    double clock, clock_error; /* s: its clock less ours, and how much that may be wrong */
+    struct prb_fleet_member *members;
+    size_t count;
+};
+struct prb_cluster_hosts {
+    struct prb_cluster_host *items;
+    size_t count;
+};
+/* Of the bus that is named or configured, else this host alone. */
+PRB_API bool prb_cluster_hosts(const char *bus, struct prb_cluster_hosts *out,
+                               struct prb_error *err);
+/* This host, which need not be on a bus. */
+PRB_API bool prb_cluster_own(struct prb_cluster_hosts *out, struct prb_error *err);
+PRB_API void prb_cluster_hosts_deinit(struct prb_cluster_hosts *hosts);
 
 #endif

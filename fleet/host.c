@@ -85,6 +85,11 @@ const struct prb_fleet_members *prb_fleet_host_look(struct prb_fleet_host *host,
     return &host->members;
 }
 
+const struct prb_fleet_members *prb_fleet_host_members(const struct prb_fleet_host *host)
+{
+    return &host->members;
+}
+
 static struct prb_fleet_child *child_of(struct prb_fleet_host *host,
                                         const struct prb_fleet_member *member)
 {

@@ -34,6 +34,8 @@ PRB_DEFINE_AUTO_PTR(prb_fleet_host, struct prb_fleet_host, prb_fleet_host_free)
 /* Look for ranks again.  Children of ranks that are no more end.  Borrowed until the next look. */
 const struct prb_fleet_members *prb_fleet_host_look(struct prb_fleet_host *host,
                                                     struct prb_error *err);
+/* The same as at the last look. */
+const struct prb_fleet_members *prb_fleet_host_members(const struct prb_fleet_host *host);
 /*
  * Answer a request within its budget: parts of a reply that the caller frees
  * (prb_fleet_reply_deinit).  Each rank of the request that is here is in its states exactly once;

@@ -1,6 +1,3 @@
-# Many machines: part of libprobing.  keys.c opens libcrypto when it is first needed.
-pkginclude_HEADERS += %D%/cluster.h
-libprb_la_SOURCES += %D%/bus_file.c %D%/bus_file.h %D%/cluster.h %D%/keys.c %D%/keys.h %D%/up.c %D%/up.h %D%/up_files.c %D%/up_server.c
 # Many machines: one question to all ranks of a job.  Part of libprobing; commands and servers use fleet.h.
 # A kind of question is one file with its name here; kinds.inc is made of this list.
 FLEET_KINDS = %D%/kind/stacks.c %D%/kind/hang.c %D%/kind/schema.c %D%/kind/rows.c %D%/kind/eval.c
@@ -16,3 +13,6 @@ BUILT_SOURCES += %D%/kinds.inc
 CLEANFILES += %D%/kinds.inc
 %D%/kinds.inc: $(srcdir)/%D%/local.mk
 	$(call write_list,KIND,$(FLEET_KINDS))
+# The bus and the agents on it.  keys.c opens libcrypto when it is first needed, bus.c libnats.
+libprb_la_SOURCES += %D%/agent.c %D%/agent.h %D%/agent_log.c %D%/agent_work.c %D%/attach.c %D%/bus.c %D%/bus.h %D%/bus_file.c \
+	%D%/bus_file.h %D%/cluster.h %D%/go.c %D%/go.h %D%/keys.c %D%/keys.h %D%/nats.c %D%/parts.c %D%/roster.c %D%/roster.h %D%/up.c %D%/up.h %D%/up_files.c %D%/up_server.c

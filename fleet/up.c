@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "fleet/up.h"
 #include "proc/stat.h"
 
