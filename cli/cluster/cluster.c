@@ -12,6 +12,15 @@ static const struct prb_option options[] = {
     [PRB_CLUSTER_PRINT] = {0, "print", NULL,
                            "up: only write the keys, and print what an own NATS server needs",
                            NULL},
+    [PRB_CLUSTER_ALLOW] = {0, "allow", "LIST",
+                           "attach: control, eval: what may be done to the ranks beside looking",
+                           NULL},
+    [PRB_CLUSTER_ALL_USERS] = {0, "all-users", NULL, "attach: also ranks of other users", NULL},
+    [PRB_CLUSTER_LINGER] = {0, "linger", "SECONDS",
+                            "attach: how long the agent stays after the last rank (default 600)",
+                            NULL},
+    [PRB_CLUSTER_INSECURE] = {0, "insecure", NULL,
+                              "attach: also to a bus without TLS on another host", NULL},
     {0},
 };
 
@@ -19,8 +28,10 @@ static const struct {
     const char *name;
     bool (*run)(const struct prb_run *run, struct prb_error *err);
 } words[] = {
-    {"up", prb_cli_cluster_up},
-    {"down", prb_cli_cluster_down},
+    {"up", prb_cli_cluster_up},         {"down", prb_cli_cluster_down},
+    {"attach", prb_cli_cluster_attach}, {"detach", prb_cli_cluster_detach},
+    {"jobs", prb_cli_cluster_hosts},    {"nodes", prb_cli_cluster_hosts},
+    {"ranks", prb_cli_cluster_hosts},
 };
 
 static bool run_cluster(const struct prb_run *run, struct prb_error *err)
@@ -36,8 +47,8 @@ const struct prb_command prb_command_cluster = {
     .name = "cluster",
     .aliases = "",
     .summary = "let the hosts of a job meet",
-    .arguments = "up|down",
-    .words = "up down",
+    .arguments = "up|down|attach|detach|jobs|nodes|ranks",
+    .words = "up down attach detach jobs nodes ranks",
     .arguments_min = 1,
     .arguments_max = 1,
     .target = PRB_USES_NO_TARGET,
@@ -46,10 +57,19 @@ const struct prb_command prb_command_cluster = {
         "keeps it running, and prints the command that joins a host, alone on the last line. It "
         "writes the folder ~/.config/probing/bus with four files: agent is for the hosts that "
         "join, look, control and eval for those who ask; each holds a secret key. Once more, it "
-        "keeps the keys and starts what has ended. `down` ends the server and the agents.",
+        "keeps the keys and starts what has ended. `down` ends the server and the agents.\n\n"
+        "`attach` starts this host's agent in the background and returns when it is on the bus: it "
+        "tells of the ranks that run here and answers for them, read from outside; it is the "
+        "host's collector, too. There is one for a user on a host. Others may look; control and "
+        "eval are refused unless `attach --allow` grants them, and then each request is signed. "
+        "What was done and refused stands in ~/.local/state/probing/agent-HOST.log. `detach` ends "
+        "the agent. `jobs`, `nodes` and `ranks` list who is on the bus.",
     .options = options,
     .examples = "probing cluster up  # once, on a host that the others reach\n"
                 "probing cluster up --listen 10.0.0.1:4222\n"
+                "probing cluster attach  # on each host\n"
+                "probing cluster nodes\n"
+                "probing -t @ hang\n"
                 "probing cluster down",
     .run = run_cluster,
 };

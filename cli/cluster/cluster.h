@@ -6,9 +6,24 @@
 #include "fleet/cluster.h"
 
 /* The options of all of them, as the command's table has them. */
-enum prb_cluster_option { PRB_CLUSTER_LISTEN, PRB_CLUSTER_STORE, PRB_CLUSTER_PRINT };
+enum prb_cluster_option {
+    PRB_CLUSTER_LISTEN,
+    PRB_CLUSTER_STORE,
+    PRB_CLUSTER_PRINT,
+    PRB_CLUSTER_ALLOW,
+    PRB_CLUSTER_ALL_USERS,
+    PRB_CLUSTER_LINGER,
+    PRB_CLUSTER_INSECURE,
+};
 
 bool prb_cli_cluster_up(const struct prb_run *run, struct prb_error *err);
 bool prb_cli_cluster_down(const struct prb_run *run, struct prb_error *err);
+
+bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err);
+bool prb_cli_cluster_detach(const struct prb_run *run, struct prb_error *err);
+/* jobs, nodes, ranks. */
+bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err);
+/* The ranks of this host, a line for each job. */
+bool prb_cli_cluster_print_own(struct prb_error *err);
 
 #endif
