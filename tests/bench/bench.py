@@ -22,6 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
+import across  # noqa: E402
 import allocating  # noqa: E402
 import communication  # noqa: E402
 import crashes  # noqa: E402
@@ -247,7 +248,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS + served.PARTS +
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS + across.PARTS + served.PARTS +
          profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 

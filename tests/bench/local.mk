@@ -47,3 +47,7 @@ tests_bench_crash_pieces_LDADD = libprb.la $(SQLITE_LIBS) -lm
 tests_bench_crash_pieces_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=prb_stop_process,--wrap=prb_target_hold,--wrap=prb_crash_rings \
 	-Wl,--wrap=prb_exceptions_all,--wrap=prb_crash_tensors,--wrap=prb_secrets_find,--wrap=prb_secrets_hide \
 	-Wl,--wrap=prb_proc_save,--wrap=prb_stacks_take
+# What SQL over the rows of all ranks of a job costs the asker.
+check_PROGRAMS += tests/bench/fleet_rows
+tests_bench_fleet_rows_LDADD = libprb.la
+EXTRA_DIST += %D%/across.py

@@ -505,8 +505,14 @@ static inline void put_first(struct maker *maker)
         else
             strncat(plain, at, 1);
     }
-    put(maker, "SELECT %s FROM %s ORDER BY %s LIMIT %u", plain, made_names[below(maker->random, 2)],
-        list, below(maker->random, 12));
+    struct scope scope = {.items = {{"q0", (int)below(maker->random, 2)}}, .count = 1};
+    bool same = below(maker->random, 4) == 0; /* rows that cannot be told apart need no order */
+    put(maker, "SELECT %s FROM %s q0", same ? "1" : plain, made_names[scope.items[0].table]);
+    if (below(maker->random, 2))
+        put_where(maker, &scope);
+    if (!same)
+        put(maker, " ORDER BY %s", list);
+    put(maker, " LIMIT %u", below(maker->random, 12));
     if (below(maker->random, 3) == 0)
         put(maker, " OFFSET %u", below(maker->random, 6));
     maker->out->ordered = true;
