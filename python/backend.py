@@ -29,6 +29,13 @@ PACKAGES = ("probing", "probing_c")
 NATIVE = "probing_c/native/"
 START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing_c.pth")
 BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
+OPTIONAL = ("probing-serve",)  # configure may leave it out
+ENTRY_POINTS = """[console_scripts]
+probing = probing_c._tool:main
+probing-c = probing_c._tool:main
+[jupyter_serverproxy_servers]
+probing = probing_c._jupyter:proxied
+"""
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
 
@@ -100,7 +107,9 @@ def contents(native):
     for name in START:
         with open(os.path.join(HERE, name), "rb") as hook:
             yield name, 0o644, hook.read()
-    for name in BINARIES:
+    with open(os.path.join(ROOT, "serve", "page", "icon.svg"), "rb") as icon:
+        yield "probing_c/icon.svg", 0o644, icon.read()
+    for name in BINARIES + tuple(name for name in OPTIONAL if os.path.exists(os.path.join(native, name))):
         yield NATIVE + name, 0o755, stripped(os.path.join(native, name))
 
 
@@ -109,7 +118,7 @@ def records(info):
     yield info + "/METADATA", 0o644, metadata().encode("utf-8")
     wheel = "Wheel-Version: 1.0\nGenerator: probing\nRoot-Is-Purelib: false\nTag: {}\n".format(tag())
     yield info + "/WHEEL", 0o644, wheel.encode()
-    yield info + "/entry_points.txt", 0o644, b"[console_scripts]\nprobing = probing_c._tool:main\nprobing-c = probing_c._tool:main\n"
+    yield info + "/entry_points.txt", 0o644, ENTRY_POINTS.encode()
     with open(os.path.join(ROOT, "LICENSE"), "rb") as text:
         yield info + "/LICENSE", 0o644, text.read()
 

@@ -24,6 +24,8 @@ def make_wheel(folder, libprobe):
     os.makedirs(native)
     for name in ("probing", "libprobing.so.0", "libprobing-nccl.so"):
         shutil.copy(os.path.join(NATIVE, name), native)
+    if os.path.exists(os.path.join(NATIVE, "probing-serve")):
+        shutil.copy(os.path.join(NATIVE, "probing-serve"), native)
     shutil.copy(libprobe, os.path.join(native, "libprobe.so"))
     backend = os.path.abspath(os.path.join(SRCDIR, "python", "backend.py"))
     subprocess.run([sys.executable, backend, "wheel", "native", "."], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE, cwd=folder)
