@@ -190,10 +190,9 @@ static bool run_sql(struct run *run, const struct prb_statement *statement, stru
     if (!prb_vtab_declare(run->db, statement->sql.data, statement->sql.len, err) ||
         !prb_view_begin(run->db, err))
         return false;
-    if (run->db->fetches) {
+    if (run->db->fetches)
         run->db->view.time = run->dialect.now;
-        prb_pushed_read(&run->db->view.pushed, statement->sql.data, statement->sql.len);
-    }
+    prb_pushed_read(&run->db->view.pushed, statement->sql.data, statement->sql.len);
     bool good = run_in_view(run, statement, err);
     prb_view_end(run->db);
     return good;

@@ -63,6 +63,7 @@ void prb_pushed_read(struct prb_pushed *pushed, const char *sql, size_t len)
             continue;
         limited = limited || prb_token_is(sql, &token, "limit");
         selects += prb_token_is(sql, &token, "select");
+        pushed->alternatives = pushed->alternatives || prb_token_is(sql, &token, "or");
         direct = direct && !is_in(sql, &token, between, sizeof between / sizeof *between);
         pushed->grouped =
             pushed->grouped || is_in(sql, &token, grouping, sizeof grouping / sizeof *grouping);

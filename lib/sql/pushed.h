@@ -60,9 +60,10 @@ bool prb_term_set_add(struct prb_term_set *set, const struct prb_term *term);
 struct prb_pushed {
     struct prb_term_set *sets;
     size_t count, cap;
-    size_t fetched;  /* of these, the sets that the rows were fetched for */
-    bool first_rows; /* LIMIT and ORDER BY of the plan say what is read of the table */
-    bool grouped;    /* no row is shown as it is, so their order is nothing to anybody */
+    size_t fetched;    /* of these, the sets that the rows were fetched for */
+    bool first_rows;   /* LIMIT and ORDER BY of the plan say what is read of the table */
+    bool alternatives; /* there is an OR, for whose sides a table may be read one by one */
+    bool grouped;      /* no row is shown as it is, so their order is nothing to anybody */
 };
 
 void prb_pushed_deinit(struct prb_pushed *pushed);

@@ -243,8 +243,12 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     info->idxNum = asked | lookups;
     info->estimatedRows = lookups ? 20 : 1000;
     info->estimatedCost = lookups ? 20 : 1000;
-    return table_of(vtab)->fetched ? take_terms(vtab, info, usable, count)
-                                   : take_times(table_of(vtab), info, count);
+    if (table_of(vtab)->fetched)
+        return take_terms(vtab, info, usable, count);
+    /* Rows that each side of an OR looks up are told apart by their rowids: of one row set. */
+    if (lookups && vtab->db->view.pushed.alternatives)
+        return SQLITE_OK;
+    return take_times(table_of(vtab), info, count);
 }
 
 /* ---- reading ---- */

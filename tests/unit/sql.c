@@ -67,8 +67,34 @@ static const struct prb_table stacks_b = {.schema = "fake",
                                           .needs = PRB_NEED_NATIVE,
                                           .fill = fill_stacks};
 
-static const struct prb_table *const tables[] = {&numbers,   &short_rows, &broken,
-                                                 &of_target, &stacks_a,   &stacks_b};
+static const struct prb_column moment_columns[] = {
+    {"timestamp", PRB_REAL, "s", ""}, {"n", PRB_INTEGER, "", "the same"}, {0}};
+
+/* Leaves out what it may, so that its rows are others for other times. */
+static bool fill_moments(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)err;
+    const struct prb_times *times = prb_rows_times(rows);
+    fills++;
+    for (int i = 0; i < 10; i++) {
+        if (times->column && (i < times->least || i > times->most))
+            continue;
+        prb_row_begin(rows);
+        prb_row_real(rows, i);
+        prb_row_int(rows, i);
+    }
+    return true;
+}
+
+static const struct prb_table moments = {.schema = "fake",
+                                         .name = "moments",
+                                         .doc = "",
+                                         .columns = moment_columns,
+                                         .timed = true,
+                                         .fill = fill_moments};
+
+static const struct prb_table *const tables[] = {&numbers,  &short_rows, &broken, &of_target,
+                                                 &stacks_a, &stacks_b,   &moments};
 
 static struct prb_db *open_db(void)
 {
@@ -157,6 +183,34 @@ static void joins_look_rows_up(void **state)
     /* Ties keep the order of the rows; rows without the cell are not found. */
     assert_values(db, "SELECT group_concat(n) FROM numbers(5) WHERE n - n = 0", "'0,1,2,3,4'|");
     assert_values(db, "SELECT count(*) FROM short_rows x JOIN short_rows y ON x.a = y.a", "1|");
+}
+
+/* An OR whose sides are looked up is read once for each side, and its rows are told apart by their
+ * rowids. */
+static void rows_of_an_or_are_neither_lost_nor_doubled(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const struct {
+        const char *terms, *rows;
+    } cases[] = {
+        {"n = 2 OR n = 7", "'2,7'|"},
+        {"(n = 2 AND timestamp >= 2) OR (n = 7 AND timestamp >= 7)", "'2,7'|"},
+        {"(n = 2 AND timestamp >= 1) OR (n = 2 AND timestamp >= 2)", "'2'|"},
+        {"(n = 1 AND timestamp < 5) OR (n = 8 AND timestamp > 7)", "'1,8'|"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "SELECT group_concat(n) FROM (SELECT n FROM moments WHERE %s ORDER BY n)",
+                 cases[i].terms);
+        assert_values(db, sql, cases[i].rows);
+    }
+    fills = 0;
+    assert_values(db, "SELECT count(*) FROM moments WHERE timestamp > 3 AND timestamp < 6", "2|");
+    assert_values(db, "SELECT count(*) FROM numbers(3) JOIN moments USING (n) WHERE timestamp > 0",
+                  "2|");
+    assert_values(db, "SELECT count(*) FROM numbers WHERE up_to = 2 OR up_to = 3", "5|");
 }
 
 static void a_table_is_filled_once_in_a_statement(void **state)
@@ -430,6 +484,7 @@ int main(void)
         cmocka_unit_test(values_come_as_they_are),
         cmocka_unit_test(arguments_are_pushed_down),
         cmocka_unit_test(joins_look_rows_up),
+        cmocka_unit_test(rows_of_an_or_are_neither_lost_nor_doubled),
         cmocka_unit_test(a_table_is_filled_once_in_a_statement),
         cmocka_unit_test(needs_are_known_before_the_first_row),
         cmocka_unit_test(stacks_are_taken_once),
