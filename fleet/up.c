@@ -14,12 +14,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/syscalls.h"
+#include "fleet/bus.h"
 #include "fleet/up.h"
 #include "proc/stat.h"
 
 #define STARTS 20.0 /* s that another `up` may take */
 #define ENDS 10.0   /* s until what keeps the server running has ended */
 #define LOOK_MS 20
+#define END_AGENTS 1.0 /* s until the server has told them */
 
 /* ---- what runs ---- */
 
@@ -232,6 +234,21 @@ char *prb_cluster_configuration(const struct prb_cluster_up_options *options, st
 
 /* ---- down ---- */
 
+/* Best effort: without libnats they end by themselves, once no rank has run for long. */
+static void end_agents(const char *folder)
+{
+    PRB_AUTO(prb_bus_file) struct prb_bus_file file = {0};
+    char path[PATH_MAX];
+    const struct prb_bus_options options = {.name = "probing cluster down"};
+    const struct prb_bus_message end = {.subject = "probing.v1.end", .data = "{}", .len = 2};
+    prb_bus_path(folder, prb_bus_class_name(PRB_BUS_control), path);
+    PRB_AUTO(prb_bus)
+    struct prb_bus *bus =
+        prb_bus_file_read(path, &file, NULL) ? prb_bus_open(&file, &options, NULL) : NULL;
+    if (bus && prb_bus_publish(bus, &end, NULL))
+        prb_bus_flush(bus, END_AGENTS, NULL);
+}
+
 bool prb_cluster_down(struct prb_cluster_bus *out, bool *was_running, struct prb_error *err)
 {
     struct state state;
@@ -255,6 +272,7 @@ bool prb_cluster_down(struct prb_cluster_bus *out, bool *was_running, struct prb
         prb_fail(err, PRB_UNSUPPORTED, "the bus runs on another host, %s", state.host);
         return prb_error_remedy(err, "run `probing cluster down` there");
     }
+    end_agents(folder);
     PRB_AUTO_FD int process = (int)syscall(SYS_pidfd_open, state.pid, 0);
     if (!is_here(&state))
         return true;
