@@ -98,6 +98,7 @@ static struct prb_lazy library = {PRB_SONAME_NATS, names, &nats, sizeof names / 
 #define SOON_MS 100
 #define PING_MS 10000
 #define PINGS_OUT 2
+#define CLOSES 5 /* s */
 #define RECONNECT_MS 250
 #define JITTER_MS 2                /* for each host that may come back at once */
 #define PENDING_MESSAGES (1 << 20) /* libnats counts 1 KB for each, as an int */
@@ -116,7 +117,9 @@ struct prb_bus {
     void (*event)(void *context, enum prb_bus_event event, const char *text);
     void *context;
     pthread_mutex_t lock;
+    pthread_cond_t end;
     char refused[200]; /* guarded by lock */
+    bool closed;       /* the same */
 };
 
 struct prb_bus_subscription {
@@ -176,10 +179,31 @@ static void on_back(natsConnection *connection, void *context)
     tell(context, PRB_BUS_BACK, NULL);
 }
 
+/* The last that libnats tells of it. */
 static void on_closed(natsConnection *connection, void *context)
 {
+    struct prb_bus *bus = context;
     (void)connection;
-    tell(context, PRB_BUS_CLOSED, NULL);
+    tell(bus, PRB_BUS_CLOSED, NULL);
+    pthread_mutex_lock(&bus->lock);
+    bus->closed = true;
+    pthread_cond_signal(&bus->end);
+    pthread_mutex_unlock(&bus->lock);
+}
+
+/* False: it does not come, and libnats may still use the bus. */
+static bool wait_closed(struct prb_bus *bus)
+{
+    struct timespec until;
+    int wait = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSES;
+    pthread_mutex_lock(&bus->lock);
+    while (!bus->closed && wait == 0)
+        wait = pthread_cond_timedwait(&bus->end, &bus->lock, &until);
+    bool closed = bus->closed;
+    pthread_mutex_unlock(&bus->lock);
+    return closed;
 }
 
 bool prb_bus_check(struct prb_bus *bus, struct prb_error *err)
@@ -325,6 +349,7 @@ struct prb_bus *prb_bus_open(const struct prb_bus_file *file, const struct prb_b
     if (!bus)
         return PRB_NULL(prb_nomem(err));
     pthread_mutex_init(&bus->lock, NULL);
+    pthread_cond_init(&bus->end, NULL);
     bus->event = want->event;
     bus->context = want->context;
     snprintf(bus->inbox, sizeof bus->inbox, "_INBOX%s%s", file->has_class ? "." : "",
@@ -348,8 +373,12 @@ void prb_bus_close(struct prb_bus *bus)
     if (bus->connection) {
         nats.natsConnection_FlushTimeout(bus->connection, 500);
         nats.natsConnection_Close(bus->connection);
+        bool closed = wait_closed(bus);
         nats.natsConnection_Destroy(bus->connection);
+        if (!closed)
+            return;
     }
+    pthread_cond_destroy(&bus->end);
     pthread_mutex_destroy(&bus->lock);
     explicit_bzero(&bus->key, sizeof bus->key);
     free(bus);

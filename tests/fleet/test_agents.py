@@ -212,3 +212,13 @@ def test_acting_is_off(cluster):
     log = os.path.join(cluster.bus.home, ".local", "state", "probing", "agent-node1.log")
     with open(log) as file:
         assert "refused eval " + "0" * 32 in file.read()
+
+
+def test_eval(cluster):
+    """Where it is allowed, with a signed go; the others say that it is not."""
+    host = cluster.hosts.all[0]
+    assert cluster.at(host, "cluster", "detach").stdout == "this host's agent has ended\n"
+    cluster.attach(host, "--allow", "eval")
+    done = cluster.ask("eval", "6 * 7")
+    assert done.returncode == PARTIAL, done.stderr
+    assert "42" in done.stdout and "ranks 0-1 (2 of 4)" in done.stdout and "does not allow eval" in done.stderr, done.stdout + done.stderr
