@@ -162,8 +162,7 @@ const struct prb_command prb_command_query = {
     .examples = "probing 12345 query \"SELECT func, file, lineno FROM python.backtrace LIMIT 5\"\n"
                 "probing 12345 query \"SET probing.repr_limit = 99; SELECT * FROM python.locals\"\n"
                 "probing query --ranks \"SELECT rank, max(step) FROM training_logs GROUP BY 1\"\n"
-                "probing -t @ query \"SELECT rank, avg(step_duration_sec) FROM "
-                "python.torch_step_timing GROUP BY rank\"\n"
+                "probing -t @ query \"SELECT rank, count(*) FROM python.steps GROUP BY 1\"\n"
                 "probing 12345 q -f csv - < report.sql  # SQL from a file, rows as CSV\n",
     .run = run_query,
 };
