@@ -62,7 +62,8 @@ const struct prb_command prb_command_collect = {
         "PROBING_CPU_SAMPLE_MS and PROBING_GPU_SAMPLE_MS (1000; 0: never); PROBING_STORE_RAW (1d): "
         "older samples and calls of modules become one a minute; PROBING_STORE_MINUTES (7d): one "
         "an hour; PROBING_RETENTION_DAYS (7): older rows are removed; PROBING_STORE_MEMORY (1G): "
-        "and the oldest ones beyond that.",
+        "and the oldest ones beyond that. What a job sets itself (config probing.store_raw=2d, "
+        "probing.cpu.sample_interval=100ms, …) holds for that job, at once.",
     .options = options,
     .examples = "probing collect &\n"
                 "probing collect --once  # what is there now, of ended processes, too\n"
