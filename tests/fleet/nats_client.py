@@ -186,8 +186,12 @@ class Client:
         self.number += 1
         self._send("SUB {} {}".format(subject, self.number))
 
-    def publish(self, subject, body=b"", reply=""):
+    def publish(self, subject, body=b"", reply="", headers=None):
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if headers:
+            head = "NATS/1.0\r\n" + "".join("{}: {}\r\n".format(*pair) for pair in headers.items()) + "\r\n"
+            self._send("HPUB {} {} {} {}".format(subject, reply, len(head), len(head) + len(body)), head.encode() + body)
+            return
         self._send("PUB {} {} {}".format(subject, reply, len(body)), body)
 
     def refused(self):

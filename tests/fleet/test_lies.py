@@ -1,0 +1,136 @@
+"""A host on the bus that lies: its ranks are failed or silent, never counted twice, and the asker is unharmed."""
+
+import json
+import os
+import shutil
+import struct
+import threading
+
+import pytest
+
+from bus import Bus
+from nats_client import Client
+
+pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
+                                reason="no nats-server")
+PARTIAL = 15
+KEY = "liar-0000000000000001"
+
+
+def member(rank):
+    return {"job": "lies", "rank": rank, "local_rank": rank, "world_size": 2, "attempt": 0, "pid": 100 + rank, "uid": os.geteuid(), "started": 1.0, "refused": ""}
+
+
+def reply(request, ranks=(0, 1), id_=None):
+    head = json.dumps({"id": id_ or request["id"], "host": "liar", "clock": 1.0, "parts": [],
+                       "ranks": [{"rank": rank, "pid": 100 + rank, "state": "failed", "ms": 1.0, "reason": "as told"} for rank in ranks]}).encode()
+    return struct.pack("<I", len(head)) + head
+
+
+class Liar(threading.Thread):
+    """An agent of two ranks that answers looks as lie(send, request) says."""
+
+    def __init__(self, bus, lie):
+        super().__init__(daemon=True)
+        self.client, self.lie = Client(bus.file("agent")), lie
+        for subject in ("probing.v1.find", "probing.v1.lies.look.>"):
+            self.client.subscribe(subject)
+        self.client.refused()
+        self.start()
+
+    def run(self):
+        for asked in iter(self.client.messages.get, None):
+            if asked.subject == "probing.v1.find":
+                self.client.publish(asked.reply, {"v": 1, "host": "liar", "key": KEY, "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0,
+                                                  "clock": 1.0, "members": [member(0), member(1)]})
+            elif asked.body:
+                def send(body, subject=asked.reply, id_=asked.json["id"], part="1/1", **headers):
+                    self.client.publish(subject, body, headers=dict({"Probing-Host": KEY, "Probing-Id": id_, "Probing-Part": part}, **headers))
+                self.lie(send, asked.json)
+
+
+@pytest.fixture(scope="module")
+def bus():
+    one = Bus()
+    one.up()
+    yield one
+    one.remove()
+
+
+def honest(send, request):
+    send(reply(request))
+
+
+def twice(send, request):
+    send(reply(request))
+    send(reply(request, (0,)))
+
+
+def other_id(send, request):
+    send(reply(request), id_="0" * 32)
+
+
+def other_id_within(send, request):
+    send(reply(request, id_="0" * 32))
+
+
+def other_host(send, request):
+    send(reply(request), **{"Probing-Host": "somebody"})
+
+
+def other_rank(send, request):
+    send(reply(request, (0, 7)))
+
+
+def same_rank(send, request):
+    send(reply(request, (0, 0)))
+
+
+def garbage(send, request):
+    send(b"\xff" * 100)
+
+
+def empty(send, request):
+    send(b"")
+
+
+def never_whole(send, request):
+    send(reply(request), part="1/3")
+
+
+def contradicting(send, request):
+    send(b"x", part="1/3")
+    send(b"x", part="1/2")
+
+
+def no_place(send, request):
+    send(reply(request), part="9999999999/1")
+
+
+def not_packed(send, request):
+    send(reply(request), **{"Probing-Packed": "zstd"})
+
+
+def bomb(send, request):
+    """A frame that says it is 1 TiB long."""
+    send(bytes.fromhex("28b52ffd") + b"\xc0" + struct.pack("<Q", 1 << 40) + b"\0" * 16, **{"Probing-Packed": "zstd"})
+
+
+@pytest.mark.parametrize("lie, state", [
+    (honest, "failed"), (twice, "failed"), (other_id, "silent"), (other_id_within, "failed"), (other_host, "silent"), (other_rank, "failed"),
+    (same_rank, "failed"), (garbage, "failed"), (empty, "failed"), (never_whole, "silent"), (contradicting, "failed"), (no_place, "failed"),
+    (not_packed, "failed"), (bomb, "failed")], ids=lambda value: getattr(value, "__name__", value))
+def test_lies(bus, lie, state):
+    liar = Liar(bus, lie)
+    try:
+        done = bus.run("-t", "@lies", "--timeout", "0.5", "backtrace", "--json")
+    finally:
+        liar.client.messages.put(None)
+        liar.join()
+        liar.client.close()
+    assert done.returncode == PARTIAL, done.stderr
+    found = json.loads(done.stdout)["coverage"]
+    ranks = {"failed": ",".join(str(one["rank"]) for one in found["failed"]), "silent": found["silent"].replace("-", ",")}
+    assert found["expected"] == 2 and found["answered"] == found["missing"] == found["gone"] == "", found
+    assert ranks == dict({"failed": "", "silent": ""}, **{state: "0,1"}), found
+    assert lie not in (honest, twice) or {one["reason"] for one in found["failed"]} == {"as told"}
