@@ -13,6 +13,7 @@ def ranks(job):
 def test_odd_rank(ranks, serve, tab):
     pids = [one.pid for one in ranks]
     one = tab(serve(), watched=pids)
+    one.only(pids)
     one.page.wait_for_selector(".ranks li:nth-child({})".format(SIZE))
     assert one.page.eval_on_selector_all(".ranks b", "all => all.map(one => one.innerText)") == ["0", "1", "2", "3"]
     one.page.click("a:text('their stacks in one tree')")
@@ -28,6 +29,17 @@ def test_odd_rank(ranks, serve, tab):
     ranks[1].kill()
     ranks[1].wait()
     one.until("3 of 3 ranks answered")
+
+
+def test_overview(ranks, serve, tab):
+    """Of ranks that stand at the same place one card tells, and the odd one comes first."""
+    pids = [one.pid for one in ranks]
+    one = tab(serve(), watched=pids)
+    one.page.route("**/skills/*", lambda route: route.fulfill(json={"findings": []}))  # what the page sees by itself
+    one.only(pids)
+    one.page.wait_for_selector(".job h2:has-text('ranks 0–2')", timeout=90000)
+    assert one.page.eval_on_selector_all(".job h2 a", "all => all.map(one => one.innerText)") == ["rank 3", "ranks 0–2"]
+    assert one.text("h1") == "4 of 4 processes are in trouble" and "load_batch" in one.text(".job")
 
 
 def test_by_line(ranks, serve, tab):

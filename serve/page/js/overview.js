@@ -2,7 +2,7 @@ import { h, Fragment } from "./preact.js";
 import { bytes, clock, count, duration, percent, plain } from "./format.js";
 import { link } from "./place.js";
 import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
-import { processName, title } from "./names.js";
+import { processName, ranges, title } from "./names.js";
 import { isStuck, reason, stands, state, STUCK } from "./watch.js";
 import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses } from "./diagnosis.js";
 import { FrameLine, OpenSource, Table, Trouble } from "./parts.js";
@@ -74,13 +74,27 @@ function sayings(one) {
 }
 function ofProcess(one) {
     const { name, more } = title(one.process);
-    return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, since: isStuck(one) ? one.since : 0, crash: false };
+    return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, ids: [one.process.id], since: isStuck(one) ? one.since : 0, crash: false };
 }
 function ofCrash(one) {
     const opened = link({ target: "file:" + one.file, screen: "crashes" });
     const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
     const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
-    return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], since: 0, crash: true };
+    return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], ids: [], since: 0, crash: true };
+}
+function togetherAsRanks(processes) {
+    const alike = new Map();
+    for (const one of processes) {
+        const job = ofProcess(one);
+        const said = job.said[0];
+        const key = said && one.process.job !== null ? `${one.process.job} ${said.finding.replace(/[\d.]+ (s|min|h|days)/g, "#")} ${said.where}` : job.key;
+        const known = alike.get(key) ?? { job, ranks: [], ids: [] };
+        known.ids.push(one.process.id);
+        if (one.process.rank !== null)
+            known.ranks.push(one.process.rank);
+        alike.set(key, known);
+    }
+    return [...alike.values()].map(({ job, ranks, ids }) => (ids.length === 1 ? job : { ...job, ids, name: `ranks ${ranges(ranks)}`, link: link({ target: ids[0], screen: "stacks", params: { ranks: "1" } }) }));
 }
 const worst = (job) => severity(job.said[0]);
 function withoutEchoes(jobs) {
@@ -184,7 +198,7 @@ function verdict(jobs) {
     const total = count(state.processes.length, "process", "processes");
     const bad = jobs.filter((job) => worst(job) === 0);
     const crashed = bad.filter((job) => job.crash).length;
-    const troubled = bad.length - crashed;
+    const troubled = bad.reduce((sum, job) => sum + job.ids.length, 0);
     if (bad.length)
         return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
     if (!state.processes.length)
@@ -262,9 +276,9 @@ const columns = [
 export function Overview() {
     useDiagnoses();
     const crashes = useCrashes();
-    const processes = state.processes.map(ofProcess);
-    const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || b.since - a.since);
-    const troubled = new Set(jobs.map((job) => job.key));
+    const processes = togetherAsRanks(state.processes);
+    const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || Number(b.since > 0) - Number(a.since > 0) || a.ids.length - b.ids.length || b.since - a.since);
+    const troubled = new Set(jobs.flatMap((job) => job.ids));
     return (h(Fragment, null,
         h("h1", { class: jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good" }, verdict(jobs)),
         h(Trouble, { error: state.refused }),
