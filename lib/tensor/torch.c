@@ -126,9 +126,8 @@ static bool read_kinds(struct torch *torch, struct prb_tensor *out)
     uint16_t code;
     memcpy(&code, torch->bytes + PRB_TORCH_DTYPE, sizeof code);
     const struct prb_dtype *dtype = prb_torch_dtype(code);
-    const int8_t *device = (const int8_t *)torch->bytes + PRB_TORCH_DEVICE;
-    if (!dtype || device[2] != 1 ||
-        !device_name(device[0], device[1], out->device, sizeof out->device))
+    const int8_t *device = prb_torch_device_in((const uint8_t *)torch->bytes);
+    if (!dtype || !device || !device_name(device[0], device[1], out->device, sizeof out->device))
         return false;
     snprintf(out->dtype, sizeof out->dtype, "%s", dtype->name);
     out->item_size = dtype->size;

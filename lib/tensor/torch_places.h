@@ -7,6 +7,7 @@
 #define PRB_TENSOR_TORCH_PLACES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* c10::TensorImpl from its sizes on, the same from 1.13 to 2.13 */
@@ -16,7 +17,7 @@ enum {
     PRB_TORCH_STORAGE_OFFSET = 88,
     PRB_TORCH_NUMEL = 96,
     PRB_TORCH_DTYPE = 104,  /* uint16 */
-    PRB_TORCH_DEVICE = 106, /* int8 type, int8 index, bool known */
+    PRB_TORCH_DEVICE = 106, /* int8 type, int8 index, bool known; in 1.13 bool known is first */
     PRB_TORCH_KEY_SET = 112,
     PRB_TORCH_IMPL_READ = 120,
     PRB_TORCH_INLINE_MAX = 5,
@@ -50,5 +51,12 @@ struct prb_torch_form {
 };
 #define PRB_TORCH_FORMS 3u
 extern const struct prb_torch_form prb_torch_forms[PRB_TORCH_FORMS];
+
+/* Its type and index, from the bytes behind the sizes; NULL: not known. */
+static inline const int8_t *prb_torch_device_in(const uint8_t *bytes)
+{
+    const int8_t *at = (const int8_t *)bytes + PRB_TORCH_DEVICE;
+    return at[2] == 1 ? at : at[0] == 1 ? at + 1 : NULL;
+}
 
 #endif

@@ -167,7 +167,7 @@ static bool proves(const char *object, const char *impl, const struct prb_torch_
         !prb_watch_read(&reader, impl + at->sizes, bytes, sizeof bytes))
         return false;
     uint64_t dims = word_of(bytes, PRB_TORCH_SIZES_COUNT);
-    if (dims > PRB_TORCH_INLINE_MAX || bytes[PRB_TORCH_DEVICE + 2] != 1)
+    if (dims > PRB_TORCH_INLINE_MAX || !prb_torch_device_in(bytes))
         return false;
     for (unsigned i = 0; i < dims; i++)
         product *= word_of(bytes, PRB_TORCH_SIZES_INLINE + 8 * i);
@@ -194,11 +194,12 @@ static void put_tensor(const struct prb_watch_reader *reader, const char *object
     uint8_t bytes[PRB_TORCH_IMPL_READ], storage[PRB_TORCH_STORAGE_READ], element_bytes[8] = {0};
     uint64_t at;
     uint16_t code;
+    const int8_t *device;
     if (!form)
         find_form(object, body);
     if (!form || !(impl = find_impl(reader, body, place)) ||
         !prb_watch_read(reader, impl + form->sizes, bytes, sizeof bytes) ||
-        word_of(bytes, PRB_TORCH_NUMEL) != 1 || bytes[PRB_TORCH_DEVICE] != 0)
+        word_of(bytes, PRB_TORCH_NUMEL) != 1 || !(device = prb_torch_device_in(bytes)) || *device)
         return; /* several elements, or none, or not on the CPU */
     memcpy(&code, bytes + PRB_TORCH_DTYPE, sizeof code);
     enum element element = torch_element(code);
