@@ -103,7 +103,7 @@ static int already(const struct prb_error *err)
 static bool run(struct server *server, const char *const *files, struct prb_error *err)
 {
     pthread_t thread;
-    server->serve.watch = prb_watch_new(err);
+    server->serve.watch = prb_watch_new(&server->serve, err);
     server->serve.runs = server->serve.watch ? prb_runs_new(err) : NULL;
     if (!server->serve.runs) {
         prb_watch_free(server->serve.watch);

@@ -10,39 +10,44 @@
 
 #include "base/file.h"
 #include "base/syscalls.h"
+#include "proc/stat.h"
+#include "serve/serve.h"
 
 #define AFTER_MS 60000 /* pages say that it has ended, and read its last tables */
+#define ANCESTORS_MAX 64
 
 struct prb_life {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of all that follows */
     pthread_t thread;
     int stop_fd, more;
     void (*ended)(void);
-    int fds[PRB_LIFE_TARGETS_MAX];
+    struct target {
+        pid_t pid;
+        uint64_t started; /* field 22 of proc_pid_stat(5) */
+        int fd;           /* pidfd_open(2); -1: it has ended */
+    } targets[PRB_LIFE_TARGETS_MAX];
     size_t count;
 };
 
-/* Forget those that ended; *polled_count: stop, more, then the others. */
+/* *polled_count: stop, more, then those that live. */
 static void gather(struct prb_life *life, struct pollfd *polled, size_t *polled_count)
 {
     pthread_mutex_lock(&life->lock);
     polled[0] = (struct pollfd){life->stop_fd, POLLIN, 0};
     polled[1] = (struct pollfd){life->more, POLLIN, 0};
+    *polled_count = 2;
     for (size_t i = 0; i < life->count; i++)
-        polled[i + 2] = (struct pollfd){life->fds[i], POLLIN, 0};
-    *polled_count = life->count + 2;
+        if (life->targets[i].fd >= 0)
+            polled[(*polled_count)++] = (struct pollfd){life->targets[i].fd, POLLIN, 0};
     pthread_mutex_unlock(&life->lock);
 }
 
-static void forget(struct prb_life *life, int fd)
+static void note_end(struct prb_life *life, int fd)
 {
     pthread_mutex_lock(&life->lock);
-    for (size_t i = 0; i < life->count; i++) {
-        if (life->fds[i] != fd)
-            continue;
-        life->fds[i] = life->fds[--life->count];
-        break;
-    }
+    for (size_t i = 0; i < life->count; i++)
+        if (life->targets[i].fd == fd)
+            life->targets[i].fd = -1;
     pthread_mutex_unlock(&life->lock);
     close(fd);
 }
@@ -67,7 +72,7 @@ static void *watch(void *context)
             (void)!read(life->more, &woken, sizeof woken);
         for (size_t i = 2; i < count; i++)
             if (polled[i].revents)
-                forget(life, polled[i].fd);
+                note_end(life, polled[i].fd);
     }
 }
 
@@ -95,27 +100,94 @@ void prb_life_free(struct prb_life *life)
         return;
     pthread_join(life->thread, NULL);
     for (size_t i = 0; i < life->count; i++)
-        close(life->fds[i]);
+        if (life->targets[i].fd >= 0)
+            close(life->targets[i].fd);
     close(life->more);
     pthread_mutex_destroy(&life->lock);
     free(life);
 }
 
+static bool stat_of(pid_t pid, struct prb_stat *out)
+{
+    char folder[32];
+    snprintf(folder, sizeof folder, "/proc/%d", (int)pid);
+    return prb_stat_of(folder, out) && out->count >= PRB_STAT_STARTTIME;
+}
+
+/* A place: of the same pid, a new one, or that of one that ended.  With the lock. */
+static struct target *place_for(struct prb_life *life, pid_t pid)
+{
+    for (size_t i = 0; i < life->count; i++)
+        if (life->targets[i].pid == pid)
+            return life->targets + i;
+    if (life->count < PRB_LIFE_TARGETS_MAX)
+        return life->targets + life->count++;
+    for (size_t i = 0; i < life->count; i++)
+        if (life->targets[i].fd < 0)
+            return life->targets + i;
+    return NULL;
+}
+
 bool prb_life_add(struct prb_life *life, pid_t pid, struct prb_error *err)
 {
     uint64_t one = 1;
+    struct prb_stat stat = {0};
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return errno == ESRCH ? prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid)
                               : prb_fail_sys(err, errno, "following process %d", (int)pid);
+    stat_of(pid, &stat); /* of the process that fd holds, which keeps its number */
     pthread_mutex_lock(&life->lock);
-    bool room = life->count < PRB_LIFE_TARGETS_MAX;
-    if (room)
-        life->fds[life->count++] = fd;
+    struct target *target = place_for(life, pid);
+    bool known = target && target->pid == pid && target->fd >= 0;
+    if (target && !known)
+        *target = (struct target){pid, (uint64_t)stat.field[PRB_STAT_STARTTIME], fd};
     pthread_mutex_unlock(&life->lock);
-    if (!room) {
+    if (!target || known)
         close(fd);
+    if (!target)
         return prb_fail(err, PRB_BUSY, "this server has %d processes", PRB_LIFE_TARGETS_MAX);
-    }
     return prb_write_all(life->more, &one, sizeof one) || prb_fail_sys(err, errno, "waking");
+}
+
+/* ---- which processes ---- */
+
+/* started 0: there is no such process now. */
+static bool is_target(struct prb_life *life, pid_t pid, uint64_t started)
+{
+    bool found = false;
+    pthread_mutex_lock(&life->lock);
+    for (size_t i = 0; i < life->count && !found; i++)
+        found = life->targets[i].pid == pid && (!started || life->targets[i].started == started);
+    pthread_mutex_unlock(&life->lock);
+    return found;
+}
+
+bool prb_serve_has(const struct prb_serve *serve, pid_t pid)
+{
+    if (!serve->options->target || !serve->life)
+        return true;
+    for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
+        struct prb_stat stat;
+        bool lives = stat_of(pid, &stat);
+        if (is_target(serve->life, pid, lives ? (uint64_t)stat.field[PRB_STAT_STARTTIME] : 0))
+            return true;
+        pid = lives ? (pid_t)stat.field[PRB_STAT_PPID] : 0;
+    }
+    return false;
+}
+
+bool prb_serve_check_has(const struct prb_serve *serve, pid_t pid, struct prb_error *err)
+{
+    char text[200] = "";
+    size_t len = 0;
+    if (prb_serve_has(serve, pid))
+        return true;
+    pthread_mutex_lock(&serve->life->lock);
+    for (size_t i = 0; i < serve->life->count && len < sizeof text - 16; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, " %d",
+                                (int)serve->life->targets[i].pid);
+    pthread_mutex_unlock(&serve->life->lock);
+    prb_fail(err, PRB_PERMISSION, "this server is not for process %d, but for%s", (int)pid, text);
+    return prb_error_remedy(err, "`probing serve` is one for all of your processes");
 }

@@ -17,4 +17,11 @@ void prb_life_free(struct prb_life *life);
 /* It lives as long as this process, too.  NOT_FOUND, BUSY. */
 bool prb_life_add(struct prb_life *life, pid_t pid, struct prb_error *err);
 
+struct prb_serve;
+/* Whether a server may look at a process: a server for some at these, also when they have ended, and
+ * at what descends from them while they live; one for all of its user's processes at any. */
+bool prb_serve_has(const struct prb_serve *serve, pid_t pid);
+/* The same as an error that names those it has. */
+bool prb_serve_check_has(const struct prb_serve *serve, pid_t pid, struct prb_error *err);
+
 #endif

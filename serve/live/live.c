@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "format/json.h"
+#include "serve/doors/life.h"
 #include "serve/http/words.h"
 #include "serve/live/runs.h"
 
@@ -547,6 +548,8 @@ static bool begin_run(struct prb_live *live, const json_t *message, struct feed 
     if (!now || (started && started != now))
         return prb_fail(err, started ? PRB_GONE : PRB_NOT_FOUND, "there is no process %.40s",
                         wanted->target);
+    if (!prb_serve_check_has(live->serve, options.pid, err))
+        return false;
     options.native = json_is_true(json_object_get(message, "native"));
     wanted->own_run = prb_runs_begin(live->serve->runs, &options, wanted->run, err);
     return wanted->own_run;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "format/json.h"
 #include "inspect/target.h"
 #include "proc/stat.h"
+#include "serve/doors/life.h"
 #include "serve/live/watch_step.h"
 
 #define NEW_LOOKS 5      /* a new process is asked so often whether it is Python by now */
@@ -73,8 +75,10 @@ struct other {
 };
 
 struct prb_watch {
+    const struct prb_serve *serve;
     pthread_t thread;
     int wake;
+    atomic_bool more; /* somebody said that there is a process more */
     struct watched items[PRB_WATCH_PROCESSES];
     /* of its thread alone */
     struct other *others, *next;
@@ -313,13 +317,13 @@ static bool begin_watching(struct prb_watch *watch, pid_t pid)
 }
 
 /* Ours to look at, and not a part of Probing. */
-static bool may_be_watched(pid_t pid)
+static bool may_be_watched(const struct prb_watch *watch, pid_t pid)
 {
     char path[32];
     struct stat st;
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
     return pid != getpid() && stat(path, &st) == 0 && st.st_uid == geteuid() &&
-           prb_process_is_python(pid, NULL);
+           prb_serve_has(watch->serve, pid) && prb_process_is_python(pid, NULL);
 }
 
 static struct other *other_of(struct prb_watch *watch, size_t *at, pid_t pid)
@@ -367,7 +371,7 @@ static bool some_are_young(const struct prb_watch *watch)
 static void find(struct prb_watch *watch)
 {
     double now = prb_clock_s();
-    bool all = now - watch->again > AGAIN;
+    bool all = atomic_exchange(&watch->more, false) || now - watch->again > AGAIN;
     if (!some_are_new(watch) && !all && !some_are_young(watch))
         return;
     PRB_AUTO(dir) DIR *dir = opendir("/proc");
@@ -389,7 +393,7 @@ static void find(struct prb_watch *watch)
         bool due = one->looks < NEW_LOOKS || all;
         if (one->looks < NEW_LOOKS)
             one->looks++;
-        if (due && !is_watched(watch, one->pid) && may_be_watched(one->pid) &&
+        if (due && !is_watched(watch, one->pid) && may_be_watched(watch, one->pid) &&
             begin_watching(watch, one->pid))
             one->looks = NEW_LOOKS;
     }
@@ -438,11 +442,12 @@ static void *run(void *context)
     return NULL;
 }
 
-struct prb_watch *prb_watch_new(struct prb_error *err)
+struct prb_watch *prb_watch_new(const struct prb_serve *serve, struct prb_error *err)
 {
     struct prb_watch *watch = calloc(1, sizeof *watch);
     if (!watch)
         return PRB_NULL(prb_nomem(err));
+    watch->serve = serve;
     watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     for (size_t i = 0; i < PRB_WATCH_PROCESSES; i++)
         pthread_mutex_init(&watch->items[i].lock, NULL);
@@ -470,6 +475,8 @@ void prb_watch_free(struct prb_watch *watch)
     free(watch->next);
     free(watch);
 }
+
+void prb_watch_again(struct prb_watch *watch) { atomic_store(&watch->more, true); }
 
 /* ---- what others ask; each takes the lock of the process ---- */
 

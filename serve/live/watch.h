@@ -2,6 +2,8 @@
  * What the server sees by itself: each Python process of its user is looked at once a second, which
  * is where "since when" and the history come from.
  *
+ * A server for some processes looks at these and what descends from them alone (doors/life.h).
+ *
  * A look is one sample of a profiler (probing.h) that lives as long as the process: a stack is then
  * one number, and stacks that did not change cost nothing to keep.  Ten minutes are kept, of a
  * process that ended, too.
@@ -20,11 +22,14 @@
 #define PRB_WATCH_NODES_MAX 65536 /* of the profile: then it is begun anew, without a history */
 
 struct prb_watch;
+struct prb_serve;
 
-/* NULL: NOMEM. */
-struct prb_watch *prb_watch_new(struct prb_error *err);
+/* Of the processes that serve has; it is borrowed.  NULL: NOMEM. */
+struct prb_watch *prb_watch_new(const struct prb_serve *serve, struct prb_error *err);
 /* Ends its thread. */
 void prb_watch_free(struct prb_watch *watch);
+/* The server has one process more: it is looked at from the next look on.  Any thread. */
+void prb_watch_again(struct prb_watch *watch);
 
 /* Processes in the calls below: started is field 22 of proc_pid_stat(5); 0: whichever has the pid. */
 

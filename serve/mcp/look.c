@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/json.h"
+#include "serve/doors/life.h"
 #include "serve/live/diagnose.h"
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
@@ -72,6 +73,8 @@ bool prb_mcp_target(const struct prb_mcp_call *call, char *spec, size_t size, st
     if (digits && *end == '.' && strtoull(end + 1, NULL, 10) != started)
         return prb_fail(err, PRB_GONE, "process %.30s has ended, and another one has its number",
                         wanted);
+    if (call->mcp->serve && !prb_serve_check_has(call->mcp->serve, pid, err))
+        return false;
     snprintf(spec, size, "%d", (int)pid);
     char id[48];
     snprintf(id, sizeof id, "%d.%" PRIu64, (int)pid, started);
@@ -98,7 +101,8 @@ static bool processes(struct prb_mcp_call *call, struct prb_error *err)
     for (size_t i = 0; i < list->count; i++) {
         const struct prb_process *one = &list->items[i];
         char id[48], command[400];
-        if (match && (!one->command || !strstr(one->command, match)))
+        if ((match && (!one->command || !strstr(one->command, match))) ||
+            (call->mcp->serve && !prb_serve_has(call->mcp->serve, one->pid)))
             continue;
         snprintf(id, sizeof id, "%d.%" PRIu64, (int)one->pid, prb_serve_started(one->pid));
         snprintf(command, sizeof command, "%s", one->command ? one->command : "");

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "probing.h"
+#include "serve/doors/life.h"
 #include "serve/routes/by_command.h"
 #include "serve/text/looks.h"
 
@@ -20,17 +22,25 @@ static void lengthen(struct prb_serve_job *job, const char *word)
         job->until = prb_clock_s() + seconds + START_SECONDS;
 }
 
-/* Which process: by its number, by a part of its command line, or none. */
-static size_t take_target(const json_t *body, char pid[16], const char **words)
+/* Which process: by its number, by a part of its command line, or none.  It is appended to words.  A
+ * server for some processes looks a name up by itself: it may be that of another. */
+static bool take_target(const struct prb_serve *serve, const json_t *body, char pid[16],
+                        const char **words, size_t *count, struct prb_error *err)
 {
     const json_t *number = json_object_get(body, "pid");
     const char *name = json_string_value(json_object_get(body, "name"));
+    char note[PRB_NOTE_MAX];
+    long long wanted = json_integer_value(number);
     if (!number && !name)
-        return 0;
-    snprintf(pid, 16, "%lld", (long long)json_integer_value(number));
-    words[0] = number ? "--pid" : "--name";
-    words[1] = number ? pid : name;
-    return 2;
+        return true;
+    if (!number && serve->options->target && (wanted = prb_process_by_name(name, note, err)) == 0)
+        return false;
+    if (wanted && !prb_serve_check_has(serve, (pid_t)wanted, err))
+        return false;
+    snprintf(pid, 16, "%lld", wanted);
+    words[(*count)++] = wanted || number ? "--pid" : "--name";
+    words[(*count)++] = wanted || number ? pid : name;
+    return true;
 }
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
@@ -41,7 +51,9 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (!body)
         return false;
     const json_t *said = json_object_get(body, "words");
-    size_t count = 2 + take_target(body, pid, words + 2), given_count = json_array_size(said);
+    size_t count = 2, given_count = json_array_size(said);
+    if (!take_target(job->serve, body, pid, words, &count, err))
+        return false;
     const char *first = json_string_value(json_array_get(said, 0));
     const struct prb_look *look = first ? prb_look_named(first, strlen(first)) : NULL;
     if (!look || given_count > PRB_LOOK_WORDS)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "serve/doors/life.h"
 #include "serve/live/watch.h"
 #include "serve/work/targets.h"
 
@@ -29,6 +30,8 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (*text < '1' || *text > '9' || *end || pid > INT_MAX)
         return prb_fail(err, PRB_NOT_FOUND, "\"%.60s\" is no process: PID or PID.STARTTIME", text);
     double last = 0;
+    if (!prb_serve_check_has(job->serve, (pid_t)pid, err))
+        return false;
     json_t *value = prb_watch_history(job->serve->watch, (pid_t)pid, started, moment(after),
                                       moment(until), &last, err);
     snprintf(job->answer->next, sizeof job->answer->next, "%.17g", last);

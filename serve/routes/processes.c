@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "format/json.h"
+#include "serve/doors/life.h"
 #include "serve/live/watch.h"
 #include "serve/routes/by_command.h"
 #include "serve/work/targets.h"
@@ -87,6 +88,8 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (seen && chosen && job->serve->watch)
         prb_watch_each(job->serve->watch, note, seen);
     for (size_t i = 0; seen && chosen && i < list->count; i++) {
+        if (!prb_serve_has(job->serve, list->items[i].pid))
+            continue;
         json_t *one = row(list->items + i, job_of(list, list->items + i, chosen));
         add_seen(one, seen, list->items[i].pid);
         json_array_append_new(rows, one);

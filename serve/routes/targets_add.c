@@ -1,6 +1,9 @@
 /* POST /api/v1/targets {"pid": 4711}: a server that ends with processes lives as long as this one, too. */
+#include <unistd.h>
+
 #include "serve/doors/life.h"
 #include "serve/http/route.h"
+#include "serve/live/watch.h"
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
@@ -12,8 +15,11 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (!job->serve->life)
         return prb_fail(err, PRB_UNSUPPORTED, "this server ends with no process");
     pid_t pid = (pid_t)json_integer_value(json_object_get(body, "pid"));
-    return prb_life_add(job->serve->life, pid, err) &&
-           prb_answer_json(job->answer, json_pack("{s:i}", "added", (int)pid), err);
+    if (!prb_life_add(job->serve->life, pid, err))
+        return false;
+    prb_watch_again(job->serve->watch);
+    return prb_answer_json(job->answer,
+                           json_pack("{s:i,s:i}", "added", (int)pid, "server", (int)getpid()), err);
 }
 
 const struct prb_route prb_route_targets_add = {

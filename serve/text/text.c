@@ -18,6 +18,7 @@
 #include "format/format.h"
 #include "probing.h"
 #include "serve/doors/access.h"
+#include "serve/doors/life.h"
 #include "serve/doors/log.h"
 #include "serve/text/command.h"
 #include "serve/text/looks.h"
@@ -171,31 +172,39 @@ static char *next_line(struct session *session)
 #define LISTED 30
 
 /* Those that `pid N` may choose. */
-static void list_targets(struct session *session, const struct prb_process_list *list)
+static void list_targets(struct session *session, const struct prb_process_list *list, size_t count)
 {
     char line[120];
-    size_t count = list ? list->count : 0;
+    size_t shown = 0;
     says(session,
          count ? "which process?  `pid N` chooses one of these:" : "no Python process is running");
-    for (size_t i = 0; i < count && i < LISTED; i++) {
+    for (size_t i = 0; list && i < list->count && shown < LISTED; i++) {
         const struct prb_process *one = list->items + i;
+        if (!prb_serve_has(session->serve, one->pid))
+            continue;
         snprintf(line, sizeof line, "%d  %.100s", (int)one->pid,
                  one->command && *one->command ? one->command : one->name);
         say_line(session, line, strlen(line));
+        shown++;
     }
     if (count > LISTED)
         says(session, "and others: `list` shows all");
 }
 
-/* The one Python process of the user, when there is one alone. */
+/* The one Python process that this server has, when there is one alone. */
 static bool choose_target(struct session *session)
 {
     struct prb_error err;
     struct prb_process_list *list = *session->target ? NULL : prb_process_list(&err);
-    if (list && list->count == 1)
-        snprintf(session->target, sizeof session->target, "%d", (int)list->items[0].pid);
+    pid_t pid = 0;
+    size_t count = 0;
+    for (size_t i = 0; list && i < list->count; i++)
+        if (prb_serve_has(session->serve, list->items[i].pid) && count++ == 0)
+            pid = list->items[i].pid;
+    if (count == 1)
+        snprintf(session->target, sizeof session->target, "%d", (int)pid);
     if (!*session->target)
-        list_targets(session, list);
+        list_targets(session, list, count);
     prb_process_list_free(list);
     return *session->target;
 }
@@ -340,8 +349,11 @@ static bool evaluate(struct session *session, const char *text)
 
 static bool choose_pid(struct session *session, const char *rest)
 {
+    struct prb_error err = {0};
     if (strspn(rest, "0123456789") != strlen(rest) || !*rest || strlen(rest) > 10)
         return says(session, "pid needs a number");
+    if (!prb_serve_check_has(session->serve, (pid_t)strtol(rest, NULL, 10), &err))
+        return says(session, err.text);
     snprintf(session->target, sizeof session->target, "%s", rest);
     return true;
 }

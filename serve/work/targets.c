@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "proc/stat.h"
+#include "serve/doors/life.h"
 
 #define IDLE_SECONDS 60
 #define SHARED_SECONDS 0.02
@@ -158,7 +159,7 @@ bool prb_serve_target_process(const struct prb_serve_job *job, char out[16], str
     if (!name_process(job->part[0], name, &started, err))
         return false;
     snprintf(out, 16, "%.15s", name);
-    return true;
+    return prb_serve_check_has(job->serve, (pid_t)strtol(out, NULL, 10), err);
 }
 
 /* ---- holding ---- */
@@ -212,7 +213,8 @@ struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct
         return PRB_NULL(prb_nomem(err));
     bool file = strncmp(wanted, "file:", 5) == 0;
     if (!(file ? name_file(targets, wanted + 5, name, err)
-               : name_process(wanted, name, &started, err)))
+               : name_process(wanted, name, &started, err) &&
+                     prb_serve_check_has(job->serve, (pid_t)strtol(name, NULL, 10), err)))
         return NULL;
     pthread_mutex_lock(&targets->lock);
     struct prb_serve_target *item = place_of(targets, name, job->route->slow);

@@ -42,14 +42,23 @@ def servers(begin):
     return [int(one[1]) for one in found if one and os.path.exists("/proc/{}".format(one[1]))]
 
 
-def ask(url, path):
+def fetch(url, path):
     where, token = re.match(r"http://([^/]+)/#token=(\S+)$", url).groups()
     connection = http.client.HTTPConnection(where, timeout=DEADLINE)
     connection.request("GET", path, headers={"Authorization": "Bearer " + token})
     answer = connection.getresponse()
     body = answer.read()
     connection.close()
-    return answer.status, json.loads(body)
+    return answer.status, body
+
+
+def ask(url, path):
+    status, body = fetch(url, path)
+    return status, json.loads(body) if body[:1] in (b"{", b"[") else body
+
+
+def text(url, path):
+    return fetch(url, path)[1].decode()
 
 
 @pytest.mark.parametrize("words", [("-b",), ("-l", "127.0.0.1:0"), ("-b", "-a", "127.0.0.1:0")], ids=" ".join)
@@ -143,3 +152,66 @@ def test_while_a_process_lives(serve, job, start, any_python):
         assert done.returncode and told in done.stderr
     always = serve()
     assert always.post("/api/v1/targets", {"pid": job.pid}).status == 422
+
+
+@pytest.fixture
+def two(start, any_python):
+    """Two jobs; the one of the lower pid, which a look at all comes to first, is not to be looked at."""
+    return sorted((start(any_python, "threads.py").settle() for _ in range(2)), key=lambda job: job.pid)
+
+
+def test_it_looks_at_its_process_alone(begin, two):
+    other, job = two
+    url = begin(job, "-b").stdout.splitlines()[1]
+    until(lambda: 'pid="{}"'.format(job.pid) in text(url, "/metrics"))  # its own looks have begun
+    assert 'pid="{}"'.format(other.pid) not in text(url, "/metrics")
+    assert [row["pid"] for row in ask(url, "/api/v1/processes")[1]["processes"]] == [job.pid]
+    assert [row["pid"] for row in ask(url, "/apis/processes/local")[1]] == [job.pid]
+    assert ask(url, "/apis/overview")[1]["pid"] == job.pid
+    for path in ("", "/stacks", "/history", "/query?sql=SELECT+1", "/config", "/profile?seconds=0.1", "/snapshot"):
+        assert ask(url, "/api/v1/p/{}{}".format(job.pid, path.replace("/config", "")))[0] == 200, path
+        status, told = ask(url, "/api/v1/p/{}{}".format(other.pid, path))
+        assert status == 403 and str(job.pid) in told["error"]["message"], (path, told)
+
+
+def test_commands_and_text_are_bound_to_it(begin, two):
+    other, job = two
+    url = begin(job, "-b").stdout.splitlines()[1]
+    address = re.match(r"http://([^/]+)/", url)[1]
+
+    def there(*words):
+        return subprocess.run([PROBING, "-t", address, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                              env=begin.environment)
+
+    assert there("-p", str(job.pid), "backtrace").returncode == 0
+    for words in (("-p", str(other.pid), "backtrace"), ("-p", str(other.pid), "query", "SELECT 1")):
+        refused = there(*words)
+        assert refused.returncode and "not for process" in refused.stderr, words
+    with socket.create_connection(address.rsplit(":", 1), DEADLINE) as one:
+        one.sendall("pid {}\nbt\n".format(other.pid).encode())
+        one.shutdown(socket.SHUT_WR)
+        said = b"".join(iter(lambda: one.recv(65536), b"")).decode()
+    assert "not for process" in said and "thread" in said.lower()  # then the only one that it has
+
+
+def test_what_a_process_starts_is_its_own(begin, any_python):
+    """Workers of a data loader are of the job; a process started by somebody else is not."""
+    code = "import subprocess, sys, time\none = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nprint(one.pid, flush=True)\ntime.sleep(600)"
+    with subprocess.Popen(any_python.command("-c", code), stdout=subprocess.PIPE, encoding="utf-8") as job:
+        worker = int(job.stdout.readline())
+        try:
+            url = begin(job, "-b").stdout.splitlines()[1]
+            assert {row["pid"] for row in ask(url, "/api/v1/processes")[1]["processes"]} == {job.pid, worker}
+            assert ask(url, "/api/v1/p/{}".format(worker))[0] == 200
+        finally:
+            os.kill(worker, signal.SIGKILL)
+            job.kill()
+
+
+def test_one_that_is_added_is_looked_at(begin, two):
+    other, job = two
+    url = begin(job, "-b").stdout.splitlines()[1]
+    until(lambda: 'pid="{}"'.format(job.pid) in text(url, "/metrics"))
+    begin(other, "-l", re.match(r"http://([^/]+)/", url)[1])
+    until(lambda: 'pid="{}"'.format(other.pid) in text(url, "/metrics"), 10)
+    assert ask(url, "/api/v1/p/{}/history".format(other.pid))[0] == 200
