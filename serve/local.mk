@@ -10,8 +10,16 @@ SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D
 	%D%/routes/query.c %D%/routes/server.c %D%/routes/setting.c %D%/routes/setting_put.c %D%/routes/skill_run.c %D%/routes/skills.c \
 	%D%/routes/snapshot.c %D%/routes/source.c %D%/routes/stacks.c %D%/routes/table.c %D%/routes/tables.c %D%/routes/target.c \
 	%D%/routes/targets_add.c %D%/routes/tasks.c %D%/routes/tensor.c %D%/routes/tensor_map.c %D%/routes/threads.c %D%/routes/tokens.c %D%/routes/tokens_end.c
+# Those of another project of this name, in its shapes.
+SERVE_ROUTES += %D%/upstream/upstream_callstack.c %D%/upstream/upstream_config.c %D%/upstream/upstream_eval.c \
+	%D%/upstream/upstream_flamegraph.c %D%/upstream/upstream_flames.c %D%/upstream/upstream_folded.c %D%/upstream/upstream_nodes.c \
+	%D%/upstream/upstream_overview.c %D%/upstream/upstream_processes.c %D%/upstream/upstream_query.c \
+	%D%/upstream/upstream_query_dto.c %D%/upstream/upstream_ready.c
 probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
-	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h
+	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h \
+	%D%/routes/evaluate.h
+probing_serve_SOURCES += %D%/upstream/flames.c %D%/upstream/flames.h %D%/upstream/process.c %D%/upstream/rows.c %D%/upstream/target.c \
+	%D%/upstream/upstream.h
 probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
 	%D%/doors/grants.c %D%/doors/guests.c %D%/doors/guests.h %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
 	%D%/doors/tokens.h

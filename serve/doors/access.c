@@ -45,7 +45,9 @@ static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown
                            int *status, struct prb_error *err)
 {
     static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]", NULL};
-    if (!is_named(shown->host, loopback) && !is_named(shown->host, serve->options->hosts)) {
+    bool bare = !*shown->host && !shown->proxied; /* of a program: no browser leaves it out */
+    if (!bare && !is_named(shown->host, loopback) &&
+        !is_named(shown->host, serve->options->hosts)) {
         *status = 421;
         prb_fail(err, PRB_PERMISSION, "\"%.80s\" is no name of this server", shown->host);
         return 0;

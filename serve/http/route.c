@@ -181,6 +181,33 @@ static void tell_methods(unsigned methods, char out[40])
             len += (size_t)snprintf(out + len, 40 - len, "%s%s", len ? ", " : "", names[i]);
 }
 
+/* Paths of the other project that have a route of ours instead (upstream/upstream.h). */
+static bool nothing_there(const char *path, struct prb_error *err)
+{
+    static const struct {
+        const char *begin, *instead;
+    } others[] = {
+        {"/apis/files", "files are read where they are; /api/v1/p/{t}/source has a frame's"},
+        {"/apis/nodes", "ranks are found by themselves: GET /apis/nodes, /api/v1/processes"},
+        {"/apis/pythonext/engines", "/metrics has what this server measures"},
+        {"/apis/pythonext/trace", "what is recorded is SQL: POST /api/v1/p/{t}/query, and "
+                                  "PUT /api/v1/p/{t}/config/probing.torch.exprs watches variables"},
+        {"/apis/pythonext/pytorch", "SELECT * FROM python.torch_trace by POST "
+                                    "/api/v1/p/{t}/query; GET /api/v1/p/{t}/profile"},
+        {"/apis/pythonext/crash", "GET /api/v1/crashes, PUT /api/v1/p/{t}/crash"},
+        {"/apis/pythonext/skills", "GET /api/v1/skills, POST /api/v1/p/{t}/skills/NAME"},
+        {"/apis/torchextension", "SELECT * FROM python.torch_trace by POST /api/v1/p/{t}/query"},
+        {"/apis/cluster", "POST /api/v1/p/{t}/query, of each rank"},
+        {"/apis/", "GET /api/v1/openapi.json has the routes"},
+        {"/ws", "the console is the WebSocket /api/v1/live; POST /api/v1/p/{t}/eval runs code"},
+    };
+    prb_fail(err, PRB_NOT_FOUND, "there is nothing at %.200s", path);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(path, others[i].begin, strlen(others[i].begin)) == 0)
+            return prb_error_remedy(err, "%s", others[i].instead);
+    return false;
+}
+
 bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err)
 {
     const struct prb_question *question = job->question;
@@ -197,7 +224,7 @@ bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *er
         *status = methods ? 405 : 404;
         tell_methods(methods, job->answer->allow);
         return methods ? prb_fail(err, PRB_UNSUPPORTED, "not by this method")
-                       : prb_fail(err, PRB_NOT_FOUND, "there is nothing at %.200s", question->path);
+                       : nothing_there(question->path, err);
     }
     if (!choose_format(job, status, err) || !check_parameters(job, err))
         return false;

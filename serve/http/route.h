@@ -106,6 +106,7 @@ struct prb_route {
     const char *parameters; /* "native locals"; others are refused */
     const char *body;       /* "code! thread": keys of a JSON body (fields.h), "!": needed */
     bool slow;              /* may take long by its nature: it holds up no quick one */
+    bool upstream;          /* of upstream/: its shapes are not ours, and not in openapi.json */
     double seconds;         /* its deadline; ?timeout= may ask for another, up to 300 */
     bool (*answer)(struct prb_serve_job *job, struct prb_error *err);
 };

@@ -5,6 +5,7 @@
 #include "format/json.h"
 #include "inject/control.h"
 #include "inject/inject.h"
+#include "serve/routes/evaluate.h"
 #include "serve/work/evaluations.h"
 #include "serve/work/targets.h"
 
@@ -67,39 +68,40 @@ static json_t *tell(struct evaluation *evaluation, const struct prb_eval_result 
                      result->seconds, "truncated", evaluation->job->answer->truncated);
 }
 
-static bool evaluate(struct prb_serve_job *job, const json_t *body, const char *target,
-                     struct prb_error *err)
+json_t *prb_serve_evaluate(struct prb_serve_job *job, const json_t *body, struct prb_error *err)
 {
+    char target[16];
     const char *id = json_string_value(json_object_get(body, "id"));
     const json_t *seconds = json_object_get(body, "timeout");
     struct evaluation one = {.listed = {.target = target, .id = id ? id : ""}, .job = job};
     struct prb_inject_report report;
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
-    pid_t pid = (pid_t)strtol(target, NULL, 10);
+    json_t *told = NULL;
     double wanted = seconds ? json_number_value(seconds) : 0;
+    snprintf(job->did, sizeof job->did, "%s", json_string_value(json_object_get(body, "code")));
+    if (!prb_serve_target_process(job, target, err))
+        return NULL;
     if (seconds)
         job->until = prb_clock_s() + (wanted < LONGEST ? wanted : LONGEST);
+    pid_t pid = (pid_t)strtol(target, NULL, 10);
     PRB_AUTO(prb_control) struct prb_control *control = prb_ensure_probe(pid, &report, err);
     if (!control || !prb_evaluation_enter(&one.listed, err))
-        return false;
+        return NULL;
     bool ok = run(&one, control, body, &result, err);
     prb_evaluation_leave(&one.listed);
     if (!ok)
         prb_explain_gil(pid, err);
-    else
-        ok = prb_answer_json(job->answer, tell(&one, &result), err);
+    else if (!(told = tell(&one, &result)))
+        prb_nomem(err);
     prb_buf_deinit(&one.output);
-    return ok;
+    return told;
 }
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
-    char target[16];
     json_auto_t *body = prb_question_object(job, err);
-    if (!body || !prb_serve_target_process(job, target, err))
-        return false;
-    snprintf(job->did, sizeof job->did, "%s", json_string_value(json_object_get(body, "code")));
-    return evaluate(job, body, target, err);
+    json_t *told = body ? prb_serve_evaluate(job, body, err) : NULL;
+    return told && prb_answer_json(job->answer, told, err);
 }
 
 const struct prb_route prb_route_eval = {

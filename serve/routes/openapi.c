@@ -182,7 +182,8 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
     json_t *paths = json_object();
     for (size_t i = 0; prb_routes[i]; i++)
-        add_route(prb_routes[i], paths);
+        if (!prb_routes[i]->upstream)
+            add_route(prb_routes[i], paths);
     json_t *error =
         json_pack("{s:s,s:{s:{s:s,s:[s,s,s,s],s:{s:{s:s},s:{s:s},s:{s:s},s:{s:s}}}}}", "type",
                   "object", "properties", "error", "type", "object", "required", "code", "message",

@@ -254,6 +254,23 @@ def test_no_token_and_a_websocket_of_another_page(open_server):
                 assert one.ask(op="sub", topic="processes")["ok"]
 
 
+def test_no_host(open_server):
+    """A program may leave it out, as old clients do; what a browser or a proxy sends has one."""
+    for more, status in ((b"", b"200"), (b"Origin: http://evil.example\r\n", b"421"), (b"Sec-Fetch-Site: none\r\n", b"421"), (b"Via: 1.1 x\r\n", b"421")):
+        assert open_server.raw(b"GET /api/v1 HTTP/1.1\r\n" + more + b"\r\n").startswith(b"HTTP/1.1 " + status), more
+
+
+def test_a_page_that_is_named_may_ask(serve):
+    """--origin: of /mcp with the token, and where none is needed; any other page is refused as before."""
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    server = serve("--origin", "https://hub.example:8443")
+    for origin, status in (("https://hub.example:8443", 200), ("https://hub.example", 403), ("https://evil.example", 403), ("null", 403)):
+        assert server.ask("/mcp", "POST", ping, tcp=True, Origin=origin).status == status, origin
+    server = serve("--no-token", "--origin", "https://hub.example")
+    for origin, status in (("https://hub.example", 200), ("https://hub.example.evil", 403), ("http://hub.example", 403)):
+        assert server.ask("/api/v1", tcp=True, Origin=origin).status == status, origin
+
+
 def test_no_token_is_for_its_user_to_look(open_server, tmp_path):
     assert re.match(r"http://127.0.0.1:\d+/$", open_server.line)
     assert serve_words(open_server, "--url").stdout.strip() == open_server.line
