@@ -5,7 +5,8 @@ pkglib_LTLIBRARIES += libprobe.la
 
 # Both sides.
 libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \
-	%D%/setting_table.c %D%/setting_table.h %D%/setting_value.c %D%/setting_value.h %D%/torch/spec.c %D%/torch/spec.h %D%/torch/ending_text.c %D%/torch/ending.h
+	%D%/setting_table.c %D%/setting_table.h %D%/setting_value.c %D%/setting_value.h %D%/torch/spec.c %D%/torch/spec.h %D%/torch/ending_text.c %D%/torch/ending.h \
+	%D%/serve/address.c %D%/serve/address.h
 
 libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/own_fds.c %D%/own_fds.h %D%/thread.c %D%/thread.h \
 	%D%/python_switches.c %D%/python_switches.h %D%/settings.c %D%/settings.def %D%/settings.h %D%/setting_table.c %D%/setting_table.h \
@@ -24,6 +25,7 @@ include inject/probe/tables/local.mk
 include inject/probe/torch/local.mk
 include inject/probe/comm/local.mk
 include inject/probe/watch/local.mk
+include inject/probe/serve/local.mk
 libprb_la_SOURCES += %D%/python/sources.c %D%/python/sources.h %D%/python/bytecode_form.c %D%/python/bytecode_form.h
 nodist_libprb_la_SOURCES = $(probe_python_bytes)
 nodist_libprbprobe_la_SOURCES = $(probe_python_bytes)

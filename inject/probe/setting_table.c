@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "inject/probe/serve/address.h"
 #include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/spec.h"
 #include "probing.h"
@@ -22,6 +23,7 @@ static const struct {
     const char *key;
     bool (*check)(const char *text, struct prb_error *err);
 } grammars[] = {
+    {"probing.listen", prb_serve_address_check},
     {"probing.torch.profiling", prb_torch_spec_check},
     {"probing.torch.exprs", prb_torch_exprs_check},
     {"probing.torch.step", prb_torch_ending_check},

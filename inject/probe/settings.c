@@ -17,6 +17,8 @@ static const struct {
 } older[] = {
     {"PROBE_PPROF", "probing.pprof"},
     {"PROBE_ADDR", "probing.listen"},
+    {"PROBING_PORT", "probing.listen"},
+    {"PROBING_SERVER_ADDR", "probing.listen"},
     {"PROBE_BG", "probing.background"},
     {"PROBE_TORCH_EXPRS", "probing.torch.exprs"},
     {"PROBING_CPU_SAMPLE_MS", "probing.cpu.sample_interval"},

@@ -36,6 +36,10 @@ struct prb_probe_functions {
     /* All settings, lines "key=value", NUL-terminated where cap suffices.  The length without NUL.
      */
     int (*config_list)(char *out, size_t cap);
+    /* Start a server for this process at HOST:PORT, a port, or RANDOM, and wait for it.  allow:
+     * "control" or "eval", what its token may do beside looking, or NULL: as PROBING_SERVE_ALLOW
+     * says.  0: out has its address with the token; -1: why not. */
+    int (*serve)(const char *address, const char *allow, char *out, size_t cap);
 };
 
 struct prb_probe_call {

@@ -38,24 +38,28 @@ __all__ = [
 config = Config()
 
 
-def init(listen: "Optional[str]" = None, **settings: "Any") -> None:
+def init(listen: "Optional[str]" = None, allow: "Optional[str]" = None, **settings: "Any") -> "Optional[str]":
     """Start the probe in this process; once it runs, calling again is harmless.
 
-    listen: "HOST:PORT" to serve on.  It is kept as the setting probing.listen; this release answers on its Unix socket only, and
-    a warning and the log say so.  settings: sample_rate=0.1 and the like, see `config`.
+    listen: "HOST:PORT", a port of loopback, or "RANDOM": a server for this process starts there, beside it, and ends a minute after
+    it; ranks that name the same address share one.  Its address with the token is returned.  allow: what the token may do beside
+    looking, "control" or "eval".  Where no server can start, a warning says why, and the program goes on.
+    settings: sample_rate=0.1 and the like, see `config`.
     """
-    from probing_c import _log, _native
+    from probing_c import _native
 
     _native.start("import")
     for name, value in settings.items():
         config[name] = value
-    if listen is not None:
+    if listen is None:
+        return None
+    try:
+        return _native.serve(listen, allow)
+    except ProbeError as error:
         import warnings
 
-        config["listen"] = listen
-        text = "listen={!r}: serving on an address comes with a later release; this one answers on its Unix socket".format(listen)
-        _log.write(text)
-        warnings.warn("probing.init: " + text, stacklevel=2)
+        warnings.warn("probing.init: listen={!r}: {}".format(listen, error), stacklevel=2)
+        return None
 
 
 def load_ipython_extension(ipython: "Any") -> None:

@@ -146,6 +146,7 @@ def _types():
             ("table", c.CFUNCTYPE(c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.c_size_t)),
             ("row", short(c.c_int, c.c_void_p, c.c_char_p, c.c_size_t)),
             ("config_list", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_size_t)),
+            ("serve", c.CFUNCTYPE(c.c_int, c.c_char_p, c.c_char_p, c.c_char_p, c.c_size_t)),
         ]
 
     class Call(c.Structure):
@@ -302,6 +303,19 @@ def text_of(call):
         if length < size:
             return buffer.raw[:length].decode("utf-8", "replace")
         size = length + 1
+
+
+def serve(address, allow):
+    # type: (str, Optional[str]) -> str
+    """Start a server for this process; its address with the token."""
+    import ctypes
+
+    out = ctypes.create_string_buffer(1024)
+    done = need().serve(address.encode("utf-8"), None if allow is None else allow.encode("utf-8"), out, len(out)) == 0
+    text = out.value.decode("utf-8", "replace")
+    if not done:
+        raise ProbeError(text)
+    return text
 
 
 def stop():

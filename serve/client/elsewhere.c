@@ -155,7 +155,8 @@ bool prb_second_revoke(int *count, struct prb_error *err)
 
 /* ---- servers of their own ---- */
 
-bool prb_join(const char *text, int pid, char *out, size_t size, struct prb_error *err)
+bool prb_join(const char *text, int pid, char *out, size_t size, int *pid_out,
+              struct prb_error *err)
 {
     struct prb_address address;
     char folder[96], path[128], body[40], place[PRB_ADDRESS_TEXT];
@@ -173,6 +174,7 @@ bool prb_join(const char *text, int pid, char *out, size_t size, struct prb_erro
     if (!prb_ask(&ask, &answer, err) || !prb_doors_own(place, &server, err))
         return false;
     snprintf(out, size, "http://%s/#token=%s", place, server.token);
+    *pid_out = server.pid;
     explicit_bzero(&server, sizeof server);
     return true;
 }

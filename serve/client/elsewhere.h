@@ -17,8 +17,9 @@ struct prb_elsewhere {
 bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err);
 
 /* A server of its own for process pid, that listens at an address already, takes this one, too; out:
- * its URL.  NOT_FOUND: there is none. */
-bool prb_join(const char *address, int pid, char *out, size_t size, struct prb_error *err);
+ * its URL, pid_out: its process.  NOT_FOUND: there is none. */
+bool prb_join(const char *address, int pid, char *out, size_t size, int *pid_out,
+              struct prb_error *err);
 
 /* POST or DELETE /api/v1/tokens to this user's server: its address with a second token that has the
  * grants; how many were ended. */

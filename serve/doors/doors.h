@@ -46,6 +46,8 @@ bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_e
 void prb_doors_close(struct prb_doors *doors);
 /* "http://127.0.0.1:3344/#token=…" of this user's running server.  NOT_FOUND: none runs. */
 bool prb_doors_url(char *out, size_t size, struct prb_error *err);
+/* The same of each of his servers for some processes.  How many there are. */
+size_t prb_doors_own_urls(void (*each)(const char *url));
 /* How this user's server at an address, "HOST:PORT", is asked.  NOT_FOUND: none of his runs there. */
 struct prb_own_server {
     int pid;

@@ -114,6 +114,35 @@ bool prb_doors_url(char *out, size_t size, struct prb_error *err)
     return prb_error_remedy(err, "`probing serve` starts one");
 }
 
+/* The pid in "serve-PID.json" of a server that lives; 0: it is no such name, or was killed. */
+static long told_by(const char *name)
+{
+    char *end, path[40];
+    if (strncmp(name, "serve-", 6) != 0)
+        return 0;
+    long pid = strtol(name + 6, &end, 10);
+    snprintf(path, sizeof path, "/proc/%ld", pid);
+    return pid > 0 && strcmp(end, ".json") == 0 && access(path, F_OK) == 0 ? pid : 0;
+}
+
+size_t prb_doors_own_urls(void (*each)(const char *url))
+{
+    char folder[96], url[400];
+    size_t count = 0;
+    if (!prb_serve_folder(folder, sizeof folder, NULL))
+        return 0;
+    PRB_AUTO(dir) DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        long pid = told_by(entry->d_name);
+        if (!pid || !url_of(folder, pid, url, sizeof url, NULL))
+            continue;
+        each(url);
+        count++;
+    }
+    explicit_bzero(url, sizeof url);
+    return count;
+}
+
 /* What serve-PID.json says, when that server is at this address. */
 static bool own_at(const char *folder, const char *name, const struct prb_address *address,
                    struct prb_own_server *out)

@@ -1,6 +1,4 @@
 /* POST /api/v1/targets {"pid": 4711}: a server that ends with processes lives as long as this one, too. */
-#include <unistd.h>
-
 #include "serve/doors/life.h"
 #include "serve/http/route.h"
 #include "serve/live/watch.h"
@@ -18,8 +16,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     if (!prb_life_add(job->serve->life, pid, err))
         return false;
     prb_watch_again(job->serve->watch);
-    return prb_answer_json(job->answer,
-                           json_pack("{s:i,s:i}", "added", (int)pid, "server", (int)getpid()), err);
+    return prb_answer_json(job->answer, json_pack("{s:i}", "added", (int)pid), err);
 }
 
 const struct prb_route prb_route_targets_add = {

@@ -102,7 +102,7 @@ def test_wrong_settings_load_nothing(probing, bare):
     for words in (["config", "nope"], ["config", "probing.max_memroy=1GB"], ["config", "probing.max_memory=lots"],
                   ["config", "probing.max_memory=1GB", "nope=1"], ["config", "probing.torch.profiling=on,ratee=1"],
                   ["config", "probing.pprof=on"], ["inject", "-D", "nope=1"], ["inject", "-D", "probing.max_memory=lots"],
-                  ["inject", "-D", "probing.listen=127.0.0.1:1"]):
+                  ["inject", "-D", "probing.listen=nowhere"]):
         assert probing(bare.pid, *words).status in (USAGE, NOT_FOUND, UNSUPPORTED), words
     probing("launch", "-D", "probing.nope=1", "true").fails(NOT_FOUND, "no setting")
     done = probing(bare.pid, "config", "probing.max_memory")

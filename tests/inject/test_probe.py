@@ -596,7 +596,7 @@ def test_detach_does_not_wait_for_a_client_that_hangs(target):
 # ---- settings and log ----
 
 def test_settings(begin):
-    target = begin(variables={"PROBING_MAX_MEMORY": "3GiB", "PROBE_ADDR": "127.0.0.1:3344", "PROBING_RETENTION_DAYS": "soon",
+    target = begin(variables={"PROBING_MAX_MEMORY": "3GiB", "PROBE_ADDR": "127.0.0.1:3344", "PROBING_SERVE_PROGRAM": "/bin/true", "PROBING_RETENTION_DAYS": "soon",
                               "PROBING_TORCH_PROFILING": "on,exprs=loss@train"}).start("b'probing.sample_rate = 0.25\\n'")
     assert "retention_days must be a time" in target.log()
     with target.connect() as client:
@@ -609,7 +609,7 @@ def test_settings(begin):
         assert all(len(told) == 4 and told[3] for told in items.values())
         for number, (key, value, kind, word) in enumerate([
                 ("probing.max_memory", "1GB", END, "1GB"), ("probing.retention_days", "36h", END, "1.5"),
-                ("probing.crash_term", "no", END, "off"), ("probing.background", "yes", FAILED, "no effect"),
+                ("probing.crash_term", "no", END, "off"), ("probing.pprof", "yes", FAILED, "no effect"), ("probing.listen", "x", FAILED, "HOST:PORT"),
                 ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
                 ("probing.max_memory", "much", FAILED, "bytes"), ("probing.max_memroy", "1GB", FAILED, "no setting"),
                 ("", "1", FAILED, "no setting"), ("probing.crash_dir", "x" * 600, FAILED, "at most"),
@@ -670,7 +670,7 @@ def test_the_log_is_bounded(target, tmp_path):
 # ---- LD_PRELOAD ----
 
 @pytest.mark.parametrize("variables,starts", [
-    ({"PROBE": "1"}, True), ({"PROBE_PPROF": "1"}, True), ({"PROBE_ADDR": "127.0.0.1:1"}, True), ({"PROBING": "2"}, True),
+    ({"PROBE": "1"}, True), ({"PROBE_PPROF": "1"}, True), ({"PROBE_ADDR": "127.0.0.1:1", "PROBING_SERVE_PROGRAM": "/bin/true"}, True), ({"PROBING": "2"}, True),
     ({"PROBE_TORCH_EXPRS": "loss@train"}, True), ({"PROBING": "init:setup.py+1"}, True), ({}, False), ({"PROBE": "0"}, False), ({"PROBING": "0"}, False),
     ({"PROBING": "regex:train"}, False),
 ])

@@ -49,8 +49,6 @@ static int config_set(const char *key, const char *value, char *error, size_t ca
     note("set", key, value, strlen(value), false);
     if (!strcmp(key, "probing.sample_rate"))
         return snprintf(rate, sizeof(rate), "%s", value) < 0;
-    if (!strcmp(key, "probing.listen"))
-        return 0;
     snprintf(error, cap, "there is no setting %s", key);
     return -1;
 }
@@ -78,6 +76,14 @@ static int config_list(char *out, size_t cap)
     return snprintf(out, cap, "probing.max_memory=1GB\nprobing.sample_rate=%s\n", rate);
 }
 
+static int serve(const char *address, const char *allow, char *out, size_t cap)
+{
+    note("serve", address, allow ? allow : "", allow ? strlen(allow) : 0, false);
+    bool refused = !strcmp(address, "127.0.0.1:1");
+    snprintf(out, cap, "%s", refused ? "no server: taken" : "http://127.0.0.1:9922/#token=t");
+    return refused ? -1 : 0;
+}
+
 static const struct prb_probe_functions functions = {
     PRB_PROBE_START_VERSION,
     sizeof(functions),
@@ -89,6 +95,7 @@ static const struct prb_probe_functions functions = {
     table,
     row,
     config_list,
+    serve,
 };
 
 int prb_probe_start(struct prb_probe_call *call)

@@ -30,6 +30,9 @@ for line in sys.stdin:
     if line.strip() == "debug":
         print(json.dumps({"where": probing.debug(listen="127.0.0.1:0"), "again": probing.debug()}), flush=True)
         continue
+    if line.startswith("serve "):
+        print(json.dumps({"url": probing.init(listen=line.split()[1])}), flush=True)
+        continue
     if line.startswith("listen "):
         try:
             print(json.dumps({"where": probing.debug(listen=line.split()[1])}), flush=True)

@@ -45,7 +45,7 @@ class Rows:
     """What the stand-in of libprobe.so was asked: starts, tables and rows, by process."""
 
     def __init__(self, path):
-        self.starts, self.tables, self.rows, self.settings = [], {}, [], []
+        self.starts, self.tables, self.rows, self.settings, self.served = [], {}, [], [], []
         if not os.path.exists(path):
             return
         with open(path, encoding="utf-8") as lines:
@@ -59,6 +59,8 @@ class Rows:
                 elif what == "row":
                     name, packed = rest.split(" ")
                     self.rows.append((name, self._row(self.tables[name], bytes.fromhex(packed))))
+                elif what == "serve":
+                    self.served.append(rest)
                 else:
                     self.settings.append(rest)
 

@@ -114,12 +114,14 @@ def test_detach_and_again(used):
     assert [how for _, how in rows.starts] == ["import", "import"]
 
 
-def test_an_address_is_accepted_and_said_to_come(installed):
+def test_a_server_for_this_process(installed):
+    """init(listen=) gives its address; where there is none, a warning, and the program goes on."""
     code = "import warnings, probing\nwith warnings.catch_warnings(record=True) as seen:\n warnings.simplefilter('always')\n" \
-           " probing.init(listen='127.0.0.1:9922')\nprint([str(one.message) for one in seen])"
+           " print(probing.init(listen='127.0.0.1:9922', allow='eval'), probing.init(listen='127.0.0.1:1'), probing.init())\n" \
+           "print([str(one.message) for one in seen])"
     done, rows = installed.run("-c", code)
-    assert rows.settings == ["probing.listen 127.0.0.1:9922"]
-    assert "later release" in done.stdout and "127.0.0.1:9922" in installed.log()
+    assert rows.served == ["127.0.0.1:9922 eval", "127.0.0.1:1 "]
+    assert done.stdout == "http://127.0.0.1:9922/#token=t None None\n" + str(["probing.init: listen='127.0.0.1:1': no server: taken"]) + "\n"
 
 
 def test_a_forked_child_does_not_write_to_its_parents_rings(installed):

@@ -124,10 +124,10 @@ static void lines_are_all_or_none(void **state)
     assert_string_equal(get("probing.max_memory"), "256MiB");
     assert_false(prb_settings_set_lines("probing.max_memory", &err));
     assert_ok(
-        prb_settings_set_lines("\n  probing.max_memory = 1GB \r\n\nprobing.listen=a=b\n", &err),
+        prb_settings_set_lines("\n  probing.max_memory = 1GB \r\n\nprobing.crash_dir=a=b\n", &err),
         err);
     assert_string_equal(get("probing.max_memory"), "1GB");
-    assert_string_equal(get("probing.listen"), "a=b");
+    assert_string_equal(get("probing.crash_dir"), "a=b");
     assert_true(prb_settings_number("probing.max_memory", 0) == 1e9);
 }
 
