@@ -25,6 +25,7 @@
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
 #include "serve/text/text.h"
+#include "serve/work/debuggers.h"
 
 #define DESCRIPTORS 8192
 
@@ -134,6 +135,7 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
         pthread_join(thread, NULL);
         prb_collector_free(collector);
         prb_text_end();
+        prb_debuggers_end();
         prb_serve_log(server->serve.log, "ended");
     }
     prb_http_free(server->http);

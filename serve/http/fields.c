@@ -27,6 +27,8 @@ const struct prb_field prb_fields[] = {
     {"on", PRB_FIELD_FLAG, "whether a dump is written when it crashes"},
     {"hold", PRB_FIELD_SECONDS, "how long it is kept for a debugger after its dump"},
     {"code", PRB_FIELD_TEXT, "Python code"},
+    {"address", PRB_FIELD_TEXT, "HOST:PORT of loopback; port 0: a free one"},
+    {"pause", PRB_FIELD_FLAG, "the process waits for the debugger"},
     {"allow", PRB_FIELD_TEXT, "grants: control, eval, or both with a comma"},
     {"words", PRB_FIELD_WORDS, "a command of the command line that looks, and what follows it"},
     {"pid", PRB_FIELD_INTEGER, "a process"},

@@ -1,11 +1,14 @@
 """What changes something: the probe, its settings, code in the target; who may, and what the log says of it."""
 
+import json
+import os
+import socket
 import threading
 import time
 
 import pytest
 
-from serving import until
+from serving import DEADLINE, received_until, until
 from support.target import probing
 
 ALL = {"inject": ("POST", "/inject", {}), "detach": ("POST", "/detach", {}), "setting": ("PUT", "/config/probing.max_memory", {"value": "64MB"}),
@@ -180,3 +183,71 @@ def test_files_and_ended_ones(server, start, any_python):
         assert server.send(base(job) + path, body, method).status == 404, name
         assert server.send("/api/v1/p/" + row["id"] + path, body, method).status == 410, name
         assert server.send("/api/v1/p/file:x.snap" + path, body, method).status == 422, name
+
+
+# ---- a debugger ----
+
+DAP = "Content-Length: {}\r\n\r\n{}"
+
+
+def connect(address):
+    return socket.create_connection(address.rsplit(":", 1), DEADLINE)
+
+
+def attach(address, words):
+    """The answer to `attach`, of a client that speaks the Debug Adapter Protocol."""
+    with connect(address) as one:
+        for seq, (command, arguments) in enumerate([("initialize", {"adapterID": "x"}), ("attach", words)], 1):
+            text = json.dumps({"seq": seq, "type": "request", "command": command, "arguments": arguments})
+            one.sendall(DAP.format(len(text), text).encode())
+        told = received_until(one, b'"initialized"' if "token" in words else b'"command":"attach"')
+        return told.decode()
+
+
+def test_a_debugger_is_let_in(serve, job):
+    server = serve("--allow", "eval")
+    path = base(job) + "/debug"
+    told = server.send(path, {}, tcp=True)
+    assert told.status == 201 and not told.json["paused"]
+    address, launch = told.json["address"], told.json["launch"]
+    assert launch["connect"] == {"host": "127.0.0.1", "port": int(address.rsplit(":", 1)[1])} and launch["token"] == told.json["token"]
+    assert "initialized" in attach(address, {"token": told.json["token"]})
+    again = server.send(path, {}, tcp=True)
+    assert again.status == 200 and again.json == told.json
+    assert "/debug by" in server.log and address in server.log and told.json["token"] not in server.log
+    assert server.ask(path, "DELETE").json == {"ended": True}
+    with pytest.raises(ConnectionRefusedError):
+        connect(address).close()
+    assert server.ask(path, "DELETE").status == 404
+
+
+def test_a_debugger_ends_with_the_server(serve, job):
+    server = serve()
+    address = server.send(base(job) + "/debug", {}).json["address"]
+    connect(address).close()
+    assert server.end() == 0
+    with pytest.raises(ConnectionRefusedError):
+        connect(address).close()
+
+
+@pytest.mark.parametrize("body, status", [({"address": "0.0.0.0:0"}, 400), ({"address": "/tmp/x.sock"}, 400), ({"address": "nonsense"}, 400),
+                                          ({"pause": 1}, 400), ({"port": 1}, 400)])
+def test_a_debugger_is_for_loopback(server, job, body, status):
+    """Who connects runs code: it is never opened to a network from here."""
+    answer = server.send(base(job) + "/debug", body)
+    assert answer.status == status and answer.error["message"], answer.body
+
+
+def test_a_debuggers_port_that_is_taken(server, job):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        answer = server.send(base(job) + "/debug", {"address": "127.0.0.1:{}".format(taken.getsockname()[1])})
+    assert answer.status == 500 and "listening on" in answer.error["message"], answer.body
+
+
+def test_a_debugger_needs_eval(serve, job):
+    server = serve("--allow", "control")
+    refused = server.send(base(job) + "/debug", {}, tcp=True)
+    assert refused.status == 403 and "--allow eval" in refused.error["remedy"] and "needs the grant eval" in server.log
+    assert os.path.exists("/proc/{}".format(job.pid))
