@@ -13,8 +13,10 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "serve/doors/access.h"
 #include "serve/doors/log.h"
+#include "serve/http/again.h"
 #include "serve/http/assets.h"
 #include "serve/http/request.h"
 #include "serve/live/live.h"
@@ -37,6 +39,8 @@ struct connection { /* libwebsockets' memory for each request */
     bool begun;   /* its headers are sent */
     bool head;    /* without a body */
     bool waits;   /* a worker has it */
+    bool stream;  /* it is a line for each time */
+    struct prb_again again;
 };
 
 struct seat { /* a connection that we gave to the library, which has some for itself */
@@ -71,6 +75,7 @@ static void answer_now(struct lws *wsi, struct connection *connection)
     prb_guest_answer(seat_of(wsi)->guest);
     connection->whole = true;
     connection->waits = false;
+    connection->sent = 0;
     lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 30); /* to take it */
     lws_callback_on_writable(wsi);
 }
@@ -81,6 +86,8 @@ static void refuse(struct lws *wsi, struct connection *connection, int status,
     struct prb_work_item *item = connection->item;
     item->answer.status = status;
     prb_answer_error(&item->answer, err);
+    if (connection->stream)
+        prb_again_frame(&item->answer);
     /* A client that is cut off while it sends its body does not read the answer. */
     connection->refused = connection->body_length > 0;
     if (!connection->refused)
@@ -119,7 +126,8 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
         return false;
     }
     if (!prb_request_method(wsi, &item->question, &connection->head, status, err) ||
-        !prb_request_query(wsi, &item->question, err) || !prb_route_find(&item->job, status, err))
+        !prb_request_query(wsi, &item->question, err) || !prb_route_find(&item->job, status, err) ||
+        !prb_again_take(&item->job, &item->question, &connection->again, err))
         return false;
     if (!prb_access_may(http->serve, &item->question, item->job.route->grant, err))
         return false;
@@ -235,10 +243,13 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
     const struct prb_answer *answer = &connection->item->answer;
     unsigned char *start = http->piece + LWS_PRE, *at = start, *end = start + 4096;
     int status = answer->status ? answer->status : 200;
+    bool stream = connection->stream; /* its end is not known (RFC 9112 section 7.1) */
+    const char *type = stream ? "application/jsonl" : answer->type;
     bool ok =
         lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
-        (!answer->type || add(wsi, "content-type:", answer->type, &at, end)) &&
-        lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0 &&
+        (!type || add(wsi, "content-type:", type, &at, end)) &&
+        (stream ? add(wsi, "transfer-encoding:", "chunked", &at, end)
+                : lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0) &&
         add(wsi, "connection:", "close", &at, end) &&
         add(wsi, "cache-control:", answer->caching ? answer->caching : "no-store", &at, end) &&
         (!answer->encoding || add(wsi, "content-encoding:", answer->encoding, &at, end)) &&
@@ -261,6 +272,25 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
                                 : LWS_WRITE_HTTP_HEADERS) >= 0;
 }
 
+/* A line is with the kernel: another one, or the end of them. */
+static int line_is_out(struct lws *wsi, struct connection *connection)
+{
+    struct prb_work_item *item = connection->item;
+    if (connection->again.ends)
+        return -1;
+    if (prb_again_goes_on(&connection->again, &item->answer)) {
+        connection->whole = false;
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+        lws_set_timer_usecs(wsi, LOOK_US);
+        return 0;
+    }
+    connection->again.ends = true;
+    prb_answer_deinit(&item->answer);
+    prb_buf_adds(&item->answer.body, "0\r\n\r\n");
+    answer_now(wsi, connection);
+    return prb_buf_ok(&item->answer.body) ? 0 : -1;
+}
+
 /* Some of it each time that the socket takes some; -1: the connection ends. */
 static int go_on(struct lws *wsi, struct connection *connection)
 {
@@ -277,11 +307,12 @@ static int go_on(struct lws *wsi, struct connection *connection)
     }
     size_t left = connection->head ? 0 : body->len - connection->sent;
     if (!left) /* all is with the kernel: this call came because nothing is held back */
-        return -1;
+        return connection->stream ? line_is_out(wsi, connection) : -1;
     size_t count = left < PIECE ? left : PIECE;
     memcpy(http->piece + LWS_PRE, body->data + connection->sent, count);
-    if (lws_write(wsi, http->piece + LWS_PRE, count,
-                  count == left ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+    bool last = count == left && (!connection->stream || connection->again.ends);
+    if (lws_write(wsi, http->piece + LWS_PRE, count, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) <
+        0)
         return -1;
     connection->sent += count;
     lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 30);
@@ -468,6 +499,37 @@ static int live_gives(struct lws *wsi)
     return 0;
 }
 
+/* A worker is done with it. */
+static void take_answer(struct lws *wsi, struct connection *connection)
+{
+    if (prb_again_rests(&connection->again, &connection->item->answer)) {
+        connection->waits = false;
+        return; /* the timer goes on */
+    }
+    lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
+    if (!connection->begun) /* an error before the first line is an answer as any */
+        connection->stream =
+            connection->again.every > 0 && !connection->head && !connection->item->answer.status;
+    if (connection->stream)
+        prb_again_frame(&connection->item->answer);
+    answer_now(wsi, connection);
+}
+
+/* While a worker has a question, or it waits for its next time: whether the client is there. */
+static int look_at_client(struct lws *wsi, struct connection *connection)
+{
+    if (!connection || !(connection->waits || connection->again.at > 0))
+        return 0;
+    if (has_left(wsi))
+        return -1;
+    lws_set_timer_usecs(wsi, LOOK_US);
+    if (connection->waits || prb_clock_s() < connection->again.at)
+        return 0;
+    prb_again_renew(&connection->again, &connection->item->job);
+    submit(wsi, connection);
+    return 0;
+}
+
 static void take_finished(struct prb_http *http)
 {
     struct prb_work_item *item = http->work ? prb_work_finished(http->work) : NULL;
@@ -480,10 +542,8 @@ static void take_finished(struct prb_http *http)
             item = next;
             continue;
         }
-        if (wsi) {
-            lws_set_timer_usecs(wsi, LWS_SET_TIMER_USEC_CANCEL);
-            answer_now(wsi, lws_wsi_user(wsi));
-        }
+        if (wsi)
+            take_answer(wsi, lws_wsi_user(wsi));
         prb_work_item_release(item);
         item = next;
     }
@@ -512,12 +572,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_TIMER:
         if (is_live(wsi))
             return live_timer(wsi);
-        if (!connection || !connection->waits)
-            return 0;
-        if (has_left(wsi))
-            return -1;
-        lws_set_timer_usecs(wsi, LOOK_US);
-        return 0;
+        return look_at_client(wsi, connection);
     case LWS_CALLBACK_CLOSED_HTTP:
         if (connection)
             drop(connection);

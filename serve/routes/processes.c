@@ -104,6 +104,7 @@ const struct prb_route prb_route_processes = {
     .summary = "the Python processes of this machine",
     .grant = PRB_MAY_LOOK,
     .formats = "json text",
+    .parameters = "every for",
     .seconds = 10,
     .answer = answer,
 };

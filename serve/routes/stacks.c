@@ -188,7 +188,7 @@ const struct prb_route prb_route_stacks = {
     .summary = "stacks of all threads",
     .grant = PRB_MAY_LOOK,
     .formats = "json pyspy text",
-    .parameters = "native locals",
+    .parameters = "native locals wait every for",
     .seconds = 10,
     .answer = answer,
 };

@@ -28,6 +28,7 @@ const struct prb_route prb_route_tasks = {
     .summary = "asyncio tasks of a target",
     .grant = PRB_MAY_LOOK,
     .formats = "json text",
+    .parameters = "every for",
     .seconds = 10,
     .answer = answer,
 };

@@ -30,3 +30,7 @@ if SERVE
 PYTESTS += %D%/test_skills.py %D%/test_mcp.py
 endif
 EXTRA_DIST += %D%/test_skills.py %D%/test_mcp.py %D%/mcp_client.py
+if SERVE
+PYTESTS += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py
+endif
+EXTRA_DIST += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py
