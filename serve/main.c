@@ -262,6 +262,7 @@ enum {
     KEY,
     NO_TOKEN,
     HOST,
+    ORIGIN,
     ALLOW,
     URL,
     REVOKE,
@@ -292,6 +293,20 @@ static bool add_host(struct prb_serve_options *options, const char *name, struct
     return true;
 }
 
+/* "https://example.org:8443", as a browser writes it. */
+static bool add_origin(struct prb_serve_options *options, const char *text, struct prb_error *err)
+{
+    size_t most = sizeof options->origins / sizeof *options->origins - 1, count = 0;
+    const char *host = strstr(text, "://");
+    while (options->origins[count])
+        count++;
+    if (count == most || !host || !host[3] || host == text || strpbrk(host + 3, "@, /"))
+        return prb_fail(err, PRB_USAGE, "--origin: %.60s",
+                        count == most ? "too many" : "SCHEME://HOST[:PORT] is needed");
+    options->origins[count] = text;
+    return true;
+}
+
 static bool take_word(struct words *words, int what, const char *text, struct prb_error *err)
 {
     switch (what) {
@@ -314,6 +329,8 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
         return words->serve.no_token = true;
     case HOST:
         return add_host(&words->serve, text, err);
+    case ORIGIN:
+        return add_origin(&words->serve, text, err);
     case MCP:
         return words->mcp = true;
     case ALLOW:
@@ -389,6 +406,7 @@ int main(int argc, char **argv)
                                           {"key", required_argument, NULL, KEY},
                                           {"no-token", no_argument, NULL, NO_TOKEN},
                                           {"host", required_argument, NULL, HOST},
+                                          {"origin", required_argument, NULL, ORIGIN},
                                           {"allow", required_argument, NULL, ALLOW},
                                           {"url", no_argument, NULL, URL},
                                           {"revoke", no_argument, NULL, REVOKE},

@@ -46,11 +46,12 @@ struct prb_serve_options {
     const char *token_file;        /* the token is its first line; NULL: one is made */
     const char *certificate, *key; /* files of TLS on TCP; NULL: it goes unencrypted */
     unsigned grants;               /* of who comes by TCP */
-    int target;           /* a server of its own for this process; 0: of all of the user's */
-    int while_pid;        /* it lives as long as this, and those that join; 0: on and on */
-    bool no_token;        /* on loopback this user needs none, to look */
-    const char *hosts[8]; /* names of this server beside those of loopback; ends with NULL */
-    int stop_fd;          /* when it can be read, the server ends; nobody reads it */
+    int target;             /* a server of its own for this process; 0: of all of the user's */
+    int while_pid;          /* it lives as long as this, and those that join; 0: on and on */
+    bool no_token;          /* on loopback this user needs none, to look */
+    const char *hosts[8];   /* names of this server beside those of loopback; ends with NULL */
+    const char *origins[8]; /* pages that may ask, "https://example.org"; ends with NULL */
+    int stop_fd;            /* when it can be read, the server ends; nobody reads it */
 };
 
 struct prb_serve_log;

@@ -5,7 +5,7 @@
 
 #define WORDS (2 * PRB_OPTIONS_MAX)
 
-enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, WHILE, URL, REVOKE };
+enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, ORIGIN, WHILE, URL, REVOKE };
 
 static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "HOST:PORT",
@@ -30,6 +30,11 @@ static const struct prb_option options[] = {
          "a name under which a proxy has the Unix socket, or --no-token; may be repeated; with "
          "--unix '*' is any",
          NULL},
+    [ORIGIN] =
+        {0, "origin", "URL",
+         "a page of this origin may ask, https://example.org: of /mcp, and where no token is "
+         "shown; may be repeated",
+         NULL},
     [WHILE] = {0, "while", "PID", "end a minute after this process has ended", NULL},
     [URL] = {0, "url", NULL, "print the address of your server that runs, with its token", NULL},
     [REVOKE] = {0, "revoke", NULL, "end the second tokens of your server", NULL},
@@ -38,7 +43,7 @@ static const struct prb_option options[] = {
 
 static bool run_serve(const struct prb_run *run, struct prb_error *err)
 {
-    size_t room = WORDS + PRB_REPEATS_MAX + run->argument_count, count = 1;
+    size_t room = WORDS + 4 * PRB_REPEATS_MAX + run->argument_count, count = 1;
     PRB_AUTO_FREE const char **words = calloc(room, sizeof *words);
     if (!words)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
@@ -51,6 +56,7 @@ static bool run_serve(const struct prb_run *run, struct prb_error *err)
                                             [KEY] = "--key",
                                             [HOST] = "--host",
                                             [WHILE] = "--while",
+                                            [ORIGIN] = "--origin",
                                             [NO_TOKEN] = "--no-token",
                                             [URL] = "--url",
                                             [REVOKE] = "--revoke"};

@@ -40,6 +40,17 @@ static bool is_named(const char *host, const char *const *names)
     return false;
 }
 
+bool prb_access_origin(const struct prb_serve *serve, const char *origin, const char *host)
+{
+    const char *name = strstr(origin, "://");
+    if (!*origin || (name && strcasecmp(name + 3, host) == 0))
+        return true;
+    for (const char *const *one = serve->options->origins; *one; one++)
+        if (strcasecmp(*one, origin) == 0)
+            return true;
+    return false;
+}
+
 /* Without a token, through a proxy to the Unix socket, or by TCP where none is asked for. */
 static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown *shown,
                            int *status, struct prb_error *err)
@@ -52,8 +63,7 @@ static unsigned look_grant(const struct prb_serve *serve, const struct prb_shown
         prb_fail(err, PRB_PERMISSION, "\"%.80s\" is no name of this server", shown->host);
         return 0;
     }
-    const char *origin = strstr(shown->origin, "://");
-    bool same = !*shown->origin || (origin && strcasecmp(origin + 3, shown->host) == 0);
+    bool same = prb_access_origin(serve, shown->origin, shown->host);
     bool site =
         !*shown->site || !strcmp(shown->site, "same-origin") || !strcmp(shown->site, "none");
     if (same && site)

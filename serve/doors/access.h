@@ -20,6 +20,9 @@ struct prb_shown {
  */
 unsigned prb_access_grants(const struct prb_serve *serve, const struct prb_shown *shown,
                            char token_name[PRB_TOKEN_NAME], int *status, struct prb_error *err);
+/* Whether a page of this origin ("": none asks) may ask: the server's own under this Host, or one of
+ * --origin. */
+bool prb_access_origin(const struct prb_serve *serve, const char *origin, const char *host);
 /* The grants of a token that a guest shows, and its name; 0: it is wrong, which is counted. */
 unsigned prb_access_token(const struct prb_serve *serve, struct prb_guest *guest, const char *token,
                           char name[PRB_TOKEN_NAME], int *status, struct prb_error *err);

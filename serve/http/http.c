@@ -119,7 +119,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     item->question.grants = grants;
     item->question.proxied = shown.proxied;
     item->question.local = guest->peer.local && !shown.proxied;
-    prb_request_rest(wsi, &item->question);
+    prb_request_rest(wsi, http->serve, &item->question);
     if (!measured) {
         *err = length_err;
         *status = length_status;

@@ -153,7 +153,7 @@ static bool takes_gzip(struct lws *wsi)
 }
 
 /* What the Model Context Protocol says in headers; one that is too long is told from every name. */
-static void take_mcp(struct lws *wsi, struct prb_question *question)
+static void take_mcp(struct lws *wsi, const struct prb_serve *serve, struct prb_question *question)
 {
     static const char *const names[] = {"mcp-protocol-version:", "mcp-method:", "mcp-name:"};
     char origin[256], host[256];
@@ -162,11 +162,10 @@ static void take_mcp(struct lws *wsi, struct prb_question *question)
             snprintf(question->mcp[i], sizeof question->mcp[i], "?");
     bool readable = prb_request_header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof origin) &&
                     prb_request_header(wsi, WSI_TOKEN_HOST, host, sizeof host);
-    const char *name = strstr(origin, "://");
-    question->foreign = !readable || (*origin && (!name || strcasecmp(name + 3, host) != 0));
+    question->foreign = !readable || !prb_access_origin(serve, origin, host);
 }
 
-void prb_request_rest(struct lws *wsi, struct prb_question *question)
+void prb_request_rest(struct lws *wsi, const struct prb_serve *serve, struct prb_question *question)
 {
     question->accept = copy_header(wsi, WSI_TOKEN_HTTP_ACCEPT);
     question->content_type = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE);
@@ -174,5 +173,5 @@ void prb_request_rest(struct lws *wsi, struct prb_question *question)
     if (!prb_request_header(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, question->known,
                             sizeof question->known))
         question->known[0] = '\0';
-    take_mcp(wsi, question);
+    take_mcp(wsi, serve, question);
 }

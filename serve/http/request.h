@@ -19,6 +19,7 @@ bool prb_request_method(struct lws *wsi, struct prb_question *question, bool *he
                         struct prb_error *err);
 bool prb_request_query(struct lws *wsi, struct prb_question *question, struct prb_error *err);
 /* What is wanted and known: forms, the entity tag, the headers of MCP. */
-void prb_request_rest(struct lws *wsi, struct prb_question *question);
+void prb_request_rest(struct lws *wsi, const struct prb_serve *serve,
+                      struct prb_question *question);
 
 #endif

@@ -279,7 +279,8 @@ def test_no_token_is_for_its_user_to_look(open_server, tmp_path):
         family="socket.AF_INET", address=(open_server.host, open_server.port), bytes=b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n")).stdout
     token = serve_words(open_server, "--url", "--allow", "eval").stdout.strip().split("#token=")[1]
     assert open_server.ask("/api/v1", tcp=True, token=token).json["grants"][-1] == "eval"
-    for words in (("--host", "*"), ("--no-token", "--host", "*"), ("--no-token", "--address", "0.0.0.0:0"), ("--allow", "control", "--address", "0.0.0.0:0"), ("--host", "a@b"), ("--host", "")):
+    for words in (("--host", "*"), ("--no-token", "--host", "*"), ("--no-token", "--address", "0.0.0.0:0"), ("--allow", "control", "--address", "0.0.0.0:0"), ("--host", "a@b"), ("--host", ""),
+                  ("--origin", "hub.example"), ("--origin", "https://hub.example/path"), ("--origin", "://x")):
         refused = subprocess.run([PROBING, "serve", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                                  timeout=DEADLINE, env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
         assert refused.returncode == 2 and not refused.stdout, words
