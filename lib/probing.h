@@ -649,6 +649,35 @@ struct prb_crash {
 PRB_API const struct prb_crash *prb_target_crash(struct prb_target *target);
 
 #define PRB_CRASH_PATH_MAX 1024
+
+/* A dump of a folder, and what it says; NULL: not known. */
+struct prb_crash_file {
+    char *name;     /* of the file */
+    uint64_t bytes; /* of it */
+    double written; /* s since the epoch */
+    bool text;      /* a report only: the process could write no dump */
+    bool opened;    /* false: a text, or broken */
+    bool crashed;   /* it describes a crash; what follows is about that one */
+    double time;    /* s since the epoch; 0: not known */
+    pid_t pid;      /* of the process */
+    int rank;       /* in its job; -1: none */
+    char *kind, *title, *place, *group;
+};
+struct prb_crash_files {
+    struct prb_crash_file *items; /* earliest first */
+    size_t count;
+    size_t left_out; /* older ones */
+};
+/*
+ * The newest dumps of a folder, so many at most; go_on, unless NULL, is asked before each, and false
+ * leaves out those that are not read yet.  Files that are no dumps are rows that say so; links are
+ * not followed.  Release out also on failure.  Errors: NOT_FOUND, IO.
+ */
+PRB_API bool prb_crash_files_read(const char *folder, size_t most, bool (*go_on)(void *context),
+                                  void *context, struct prb_crash_files *out,
+                                  struct prb_error *err) PRB_MUST_CHECK;
+PRB_API void prb_crash_files_free(struct prb_crash_files *files);
+
 struct prb_crash_written {
     char path[PRB_CRASH_PATH_MAX]; /* of the dump */
     uint64_t bytes;

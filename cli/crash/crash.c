@@ -8,7 +8,8 @@
 #include "cli/print/out.h"
 #include "format/format.h"
 
-#define PIPE 3 /* of the process that crashes: inject/probe/crash/write.c */
+#define PIPE 3          /* of the process that crashes: inject/probe/crash/write.c */
+#define DUMPS_MAX 10000 /* of a folder, the newest */
 #define WRITTEN 'w'
 #define FAILED 'f'
 
@@ -34,11 +35,23 @@ static bool folder_of(const struct prb_run *run, char out[PRB_CRASH_PATH_MAX],
     return prb_crash_dump_folder("", out, err);
 }
 
+static bool read_folder(const char *folder, struct prb_crash_files *out, struct prb_error *err)
+{
+    struct prb_error why;
+    if (prb_crash_files_read(folder, DUMPS_MAX, NULL, NULL, out, &why))
+        return true;
+    return prb_cli_fail(err, why.code,
+                        why.sys == ENOTDIR
+                            ? "`probing crash show FILE` shows one dump"
+                            : "PROBING_CRASH_DIR, or an argument, names another folder",
+                        "%s", why.text);
+}
+
 static bool list(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
     char folder[PRB_CRASH_PATH_MAX];
-    if (!folder_of(run, folder, err) || !prb_crash_files_read(folder, &files, err))
+    if (!folder_of(run, folder, err) || !read_folder(folder, &files, err))
         return false;
     if (files.count)
         return prb_crash_list(&files, run->options[ALL].count, err);
@@ -60,12 +73,13 @@ static bool one_path(const struct prb_run *run, char out[PRB_CRASH_PATH_MAX], st
         strcpy(out, folder);
         return true;
     }
-    if (!prb_crash_files_read(folder, &files, err))
+    if (!read_folder(folder, &files, err))
         return false;
     for (size_t i = files.count; i-- > 0;)
         if (files.items[i].crashed) {
-            snprintf(out, PRB_CRASH_PATH_MAX, "%s", files.items[i].path);
-            return true;
+            int n = snprintf(out, PRB_CRASH_PATH_MAX, "%s/%s", folder, files.items[i].name);
+            return n < PRB_CRASH_PATH_MAX ||
+                   prb_cli_fail(err, PRB_IO, "", "the path of %s is too long", folder);
         }
     return prb_cli_fail(err, PRB_NOT_FOUND, "", "there is no crash dump in %s", folder);
 }

@@ -3,4 +3,4 @@ libprb_la_SOURCES += %D%/target.h %D%/reading.h %D%/open.c %D%/by_name.c %D%/job
 	%D%/traceback.h %D%/traceback.c %D%/raised.c %D%/exception.c %D%/message.h %D%/message.c %D%/holder.c \
 	%D%/heap.h %D%/heap.c %D%/modules.c %D%/tensors.c \
 	%D%/referrers.h %D%/referrers.c %D%/tally.h %D%/tally.c \
-	%D%/crash.h %D%/crash.c %D%/async.h %D%/async.c %D%/async_rows.c %D%/async_stacks.c
+	%D%/crash.h %D%/crash.c %D%/crash_files.c %D%/async.h %D%/async.c %D%/async_rows.c %D%/async_stacks.c

@@ -1,6 +1,7 @@
 """Crash dumps that are damaged, or made to hurt: what reads them ends in time with an answer or an error."""
 
 import json
+import os
 import re
 import resource
 import shutil
@@ -76,3 +77,40 @@ def test_damaged(dump, tmp_path):
                         ["-t", path, "query", "SELECT * FROM system.crash; SHOW TABLES"]):
             done = probing(*command, check=False)
             assert 0 <= done.returncode < 70, (command, done.returncode, done.stderr)
+
+
+def test_a_folder_in_sql(dump, tmp_path):
+    """system.crashes: what is no dump is told or left out, and nothing of it is followed, waited for or run."""
+    path, data = dump
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    for name, content in (("good", data), ("copy", data), ("empty", b""), ("cut", data[:len(data) // 3]), ("text", b"#!/bin/sh\n"),
+                          ("escape\x1b[31m", data)):
+        (folder / "crash-{}.snap".format(name)).write_bytes(content)
+    (folder / "crash-note.txt").write_text("SIGSEGV\n")
+    (folder / "other.snap").write_bytes(data)
+    os.symlink("/etc/passwd", str(folder / "crash-link.snap"))
+    os.symlink(path, str(folder / "crash-theirs.snap"))
+    os.mkfifo(str(folder / "crash-pipe.snap"))
+    (folder / "crash-folder.snap").mkdir()
+    with open(str(folder / "crash-sparse.snap"), "wb") as file:
+        file.truncate(1 << 40)
+    environment = dict(os.environ, PROBING_CRASH_DIR=str(folder))
+    sql = "SELECT kind, title, pid, file, bytes, crash_group FROM system.crashes ORDER BY file"
+    rows = json.loads(probing("query", "-f", "json", sql, env=environment, timeout=60).stdout)
+    kinds = {row["file"]: row["kind"] for row in rows}
+    assert kinds == {"crash-good.snap": "signal", "crash-copy.snap": "signal", "crash-escape\x1b[31m.snap": "signal", "crash-empty.snap": "broken",
+                     "crash-cut.snap": kinds["crash-cut.snap"], "crash-text.snap": "broken", "crash-sparse.snap": "broken", "crash-note.txt": "text"}, kinds
+    good = [row for row in rows if row["kind"] == "signal"]
+    assert len({row["crash_group"] for row in good}) == 1 and all("SIGSEGV" in row["title"] and row["pid"] for row in good)
+    told = probing("query", "SELECT file, title FROM system.crashes", env=environment).stdout
+    assert not CONTROL.search(told), ascii(told)
+
+
+def test_a_folder_that_is_not_there_in_sql(tmp_path):
+    """The default one of this user, or that of PROBING_CRASH_DIR, is made when it is not there."""
+    environment = dict(os.environ, PROBING_CRASH_DIR=str(tmp_path / "none"))
+    assert json.loads(probing("query", "-f", "json", "SELECT count(*) AS n FROM system.crashes", env=environment).stdout) == [{"n": 0}]
+    (tmp_path / "file").write_text("x")
+    refused = probing("query", "SELECT * FROM system.crashes", env=dict(os.environ, PROBING_CRASH_DIR=str(tmp_path / "file")), check=False)
+    assert refused.returncode and "folder" in refused.stderr
