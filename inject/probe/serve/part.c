@@ -45,7 +45,7 @@ static void *run(void *context)
     char url[PRB_SERVE_URL_MAX];
     struct prb_error err = {0};
     if (start(where, NULL, url, &err))
-        explicit_bzero(url, sizeof url);
+        prb_serve_wipe(url, sizeof url);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static int serve(const char *where, const char *allow, char *out, size_t cap)
         prb_settings_set("probing.listen", where, &err);
     snprintf(out, cap, "%s%s%s", ok ? url : err.text, !ok && *err.remedy ? "; " : "",
              ok ? "" : err.remedy);
-    explicit_bzero(url, sizeof url);
+    prb_serve_wipe(url, sizeof url);
     return ok ? 0 : -1;
 }
 

@@ -15,6 +15,8 @@
  */
 bool prb_serve_start(const char *address, const char *allow, char url[PRB_SERVE_URL_MAX],
                      struct prb_error *err);
+/* Overwrite an address with its token. */
+void prb_serve_wipe(void *bytes, size_t count);
 /* In a child after fork(2). */
 void prb_serve_start_forked(void);
 
