@@ -77,11 +77,12 @@ def places(tmp_path_factory):
     (programs / "probing").symlink_to(os.path.abspath(pages.PROBING))
     (programs / "python").write_text(f'#!/bin/sh\nexec "{torch_python()}" "$@"\n')
     (programs / "python").chmod(0o755)
-    package = programs / "site" / "probing"
-    shutil.copytree(os.path.join(SRCDIR, "python", "probing"), str(package))
-    (package / "native").symlink_to(os.path.abspath(os.path.join(BUILDDIR, "python", "native")))
+    site = programs / "site"
+    for name in ("probing", "probing_c"):
+        shutil.copytree(os.path.join(SRCDIR, "python", name), str(site / name))
+    (site / "probing_c" / "native").symlink_to(os.path.abspath(os.path.join(BUILDDIR, "python", "native")))
     paths = [str(programs), os.path.dirname(torch_python()), os.environ["PATH"]]
-    environment = dict(os.environ, PATH=os.pathsep.join(paths), PYTHONPATH=str(package.parent), XDG_STATE_HOME=str(programs))
+    environment = dict(os.environ, PATH=os.pathsep.join(paths), PYTHONPATH=str(site), XDG_STATE_HOME=str(programs))
     made = {}
 
     def place(page):
