@@ -180,14 +180,18 @@ def anonymous(pid):
 
 @pytest.mark.parametrize("program, words", [("calls", ["read-pipe"]), ("calls", ["nanosleep"]), ("canary", ["general", "busy"])])
 def test_no_memory_is_left(target, program, words):
-    """Neither of a thread that waited nor of one that computed."""
+    """Neither of a thread that waited nor of one that computed.
+
+    The C library keeps the stack and the arena of a thread, two mappings each.  The first one's are there before; on a busy machine
+    two more may run at once.  A mapping left by each injection would be more than ten.
+    """
     one = target(program, *words)
-    inject(one.pid)  # the first thread of a program has a stack, and an arena, that the C library keeps
+    inject(one.pid)
     before, loads = anonymous(one.pid), one.report.number(LOADS)
     account = inject(one.pid, 20, wait=2)
     wait_until(lambda: one.report.number(LOADS) >= loads + account["injected"])
     assert account["injected"] > 10, account
-    assert len(anonymous(one.pid)) <= len(before) + 1, (before, anonymous(one.pid))
+    assert len(anonymous(one.pid)) <= len(before) + 8, (before, anonymous(one.pid))
     assert not any("x" in line.split()[1] for line in anonymous(one.pid))
     one.unharmed(moving=[])
 

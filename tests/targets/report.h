@@ -59,12 +59,15 @@ __attribute__((unused)) static void report_open(void)
 
 __attribute__((unused, format(printf, 1, 2))) static void report_damage(const char *format, ...)
 {
-    if (__atomic_fetch_add(&report->damage, 1, __ATOMIC_RELAXED) == 0) {
+    static int taken;
+    if (__atomic_exchange_n(&taken, 1, __ATOMIC_RELAXED) == 0) {
         va_list args;
         va_start(args, format);
         vsnprintf(report->text, sizeof report->text, format, args);
         va_end(args);
     }
+    /* After the text: who sees the count reads it. */
+    __atomic_fetch_add(&report->damage, 1, __ATOMIC_RELEASE);
 }
 
 __attribute__((unused)) static void report_ready(void)
