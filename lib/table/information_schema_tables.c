@@ -23,12 +23,13 @@ static void define(struct prb_buf *out, const struct prb_table *table)
     prb_buf_adds(out, ")");
 }
 
-/* Not of a saved profile or of what an ended process left: there a process's tables have no rows. */
+/* A saved profile has its samples alone; of what an ended process left, a process's tables have no
+ * rows. */
 static bool is_listed(const struct prb_db *db, const struct prb_table *table)
 {
-    if (table->recorded && db->profile)
-        return false;
-    return !table->needs_target || db->target || (!db->profile && !db->ended);
+    if (db->profile)
+        return prb_table_is_schema(table) || table == &prb_table_profiling_data;
+    return !table->needs_target || db->target || !db->ended;
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

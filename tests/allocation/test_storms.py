@@ -81,9 +81,9 @@ def test_estimates_are_as_good_as_they_say(start, any_python):
         switch_off(target.pid)
         tell(target, "free")
     within = [sum(one <= deviations for one in near) / RECORDS for deviations in (1, 2, 4)]
-    # Of 100 records 68 and 95; of 20 chance alone leaves 9 to 18, and 16 or more.
+    # Of 100 records 68 and 95; of 20 chance alone leaves 8 to 19 (all 20 in one of 2,000 runs), and 16 or more.
     low = (0.5, 0.88, 1) if LONG else (0.4, 0.8, 1)
-    assert all(have >= least for have, least in zip(within, low)) and within[0] < 0.95, (within, sorted(near))
+    assert all(have >= least for have, least in zip(within, low)) and within[0] < (0.95 if LONG else 1), (within, sorted(near))
 
 
 def test_half_of_the_live_samples_go_when_there_are_too_many(start, any_python):
