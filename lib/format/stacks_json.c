@@ -3,8 +3,10 @@
  * (backtrace.schema.json).
  */
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "format/json.h"
 
@@ -14,6 +16,27 @@ json_t *prb_json_text(const char *value)
         return json_null();
     json_t *string = json_string(value);
     return string ? string : json_string("\xef\xbf\xbd"); /* not UTF-8 */
+}
+
+json_t *prb_json_value(const struct prb_value *value)
+{
+    switch (value->type) {
+    case PRB_INTEGER:
+        return json_integer(value->integer);
+    case PRB_REAL:
+        return isfinite(value->real) ? json_real(value->real) : json_null();
+    case PRB_TEXT:
+        return prb_json_text(value->text);
+    case PRB_BLOB: {
+        PRB_AUTO(prb_buf) struct prb_buf hex = {0};
+        for (size_t i = 0; i < value->length; i++)
+            prb_buf_addf(&hex, "%02x", (unsigned char)value->text[i]);
+        return prb_json_text(hex.data ? hex.data : "");
+    }
+    case PRB_NULL_VALUE:
+        break;
+    }
+    return json_null();
 }
 
 static json_t *column(int value) { return value < 0 ? json_null() : json_integer(value); }

@@ -2,7 +2,6 @@
  * GET /api/v1/p/{}/query?sql=…, POST with {"sql": "…"} or the SQL itself as text/plain.  JSON has
  * the columns and rows as arrays; jsonl, csv and text as `probing query` prints them.
  */
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -46,33 +45,12 @@ static char *take_sql(const struct prb_question *question, struct prb_error *err
 
 /* ---- rows ---- */
 
-static json_t *cell(const struct prb_value *value)
-{
-    switch (value->type) {
-    case PRB_INTEGER:
-        return json_integer(value->integer);
-    case PRB_REAL:
-        return isfinite(value->real) ? json_real(value->real) : json_null();
-    case PRB_TEXT:
-        return prb_json_text(value->text);
-    case PRB_BLOB: {
-        PRB_AUTO(prb_buf) struct prb_buf hex = {0};
-        for (size_t i = 0; i < value->length; i++)
-            prb_buf_addf(&hex, "%02x", (unsigned char)value->text[i]);
-        return prb_json_text(hex.data ? hex.data : "");
-    }
-    case PRB_NULL_VALUE:
-        break;
-    }
-    return json_null();
-}
-
 static void add_row(struct rows *rows, size_t columns, const char *const *names,
                     const struct prb_value *row)
 {
     json_t *line = json_array();
     for (size_t i = 0; i < columns; i++) {
-        json_array_append_new(line, row ? cell(row + i) : prb_json_text(names[i]));
+        json_array_append_new(line, row ? prb_json_value(row + i) : prb_json_text(names[i]));
         rows->bytes += row ? row[i].length + 16 : 0;
     }
     if (row) {

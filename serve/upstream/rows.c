@@ -2,7 +2,6 @@
  * Rows as columns of one type each.  SQLite has types by cell: a column of integers is SeqI64, with
  * reals among them SeqF64, with a text SeqText.
  */
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,27 +15,6 @@ struct rows {
     size_t most, count, bytes, columns;
     json_t *names, *cells; /* cells: for each column an array */
 };
-
-static json_t *cell(const struct prb_value *value)
-{
-    switch (value->type) {
-    case PRB_INTEGER:
-        return json_integer(value->integer);
-    case PRB_REAL:
-        return isfinite(value->real) ? json_real(value->real) : json_null();
-    case PRB_TEXT:
-        return prb_json_text(value->text);
-    case PRB_BLOB: {
-        PRB_AUTO(prb_buf) struct prb_buf hex = {0};
-        for (size_t i = 0; i < value->length; i++)
-            prb_buf_addf(&hex, "%02x", (unsigned char)value->text[i]);
-        return prb_json_text(hex.data ? hex.data : "");
-    }
-    case PRB_NULL_VALUE:
-        break;
-    }
-    return json_null();
-}
 
 static void begin(struct rows *rows, size_t columns, const char *const *names)
 {
@@ -64,7 +42,7 @@ static bool take(void *context, size_t columns, const char *const *names,
     }
     rows->count++;
     for (size_t i = 0; i < columns; i++) {
-        json_array_append_new(json_array_get(rows->cells, i), cell(row + i));
+        json_array_append_new(json_array_get(rows->cells, i), prb_json_value(row + i));
         rows->bytes += row[i].length + 16;
     }
     return true;
