@@ -3,8 +3,8 @@
  *
  * An address "@JOB[:RANKS]" is opened, and asked any number of times.  Each answer comes with its
  * coverage: every rank asked for is in exactly one state.  A transport carries the questions to the
- * hosts (transport.h); a kind says what a rank, its host and the asker do (kind.h).  Conventions are
- * those of probing.h.  One handle serves one thread at a time.
+ * hosts (ask/transport.h); a kind says what a rank, its host and the asker do (message/kind.h).
+ * Conventions are those of probing.h.  One handle serves one thread at a time.
  */
 #ifndef PRB_FLEET_FLEET_H
 #define PRB_FLEET_FLEET_H
@@ -41,7 +41,7 @@ struct prb_fleet_member {
     pid_t pid;                        /* on its host */
     uid_t uid;
     double started; /* s since the epoch, by its host's clock */
-    char job[128];  /* as identities.def names it */
+    char job[128];  /* as host/identities.def names it */
     char host[80];  /* the node's name, unique in the job: node1, node1#2 */
     /* why it cannot be asked: two processes claim the rank; "": it can */
     char refused[160];
@@ -60,7 +60,7 @@ struct prb_fleet_info {
 PRB_API const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet);
 
 /*
- * Ask all ranks of the address.  kind: the name of a kind (fleet/kind.h); args: a JSON object as text, or NULL;
+ * Ask all ranks of the address.  kind: the name of a kind (fleet/message/kind.h); args: a JSON object as text, or NULL;
  * result: what the kind fills (its header says which type).  False only when nobody could be asked;
  * ranks that do not answer are in *coverage_out (prb_coverage_deinit).  Errors: USAGE,
  * UNSUPPORTED (no such kind), TIMEOUT (go_on said so), NOMEM.

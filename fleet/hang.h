@@ -3,9 +3,10 @@
  *
  * Each rank is looked at twice, some seconds apart: its stacks with native frames, what its threads
  * used of the CPU, local variables, and, where it has a probe, the Flight Recorder of
- * torch.distributed (evidence.c).  The verdict (verdict.c) follows rules in their order: somebody
- * who waits has moved; a rank is gone; one is stopped; who waits for whom by the recorders; calls
- * that do not match; ranks in no collective while others wait; different call sites; all in one.
+ * torch.distributed (hang/evidence.c).  The verdict (hang/verdict.c) follows rules in their order:
+ * somebody who waits has moved; a rank is gone; one is stopped; who waits for whom by the recorders;
+ * calls that do not match; ranks in no collective while others wait; different call sites; all in
+ * one.
  */
 #ifndef PRB_FLEET_HANG_H
 #define PRB_FLEET_HANG_H
@@ -15,7 +16,7 @@
 /* What a thread is at: HANG_KIND(NAME, name in JSON, what is said of it). */
 enum prb_hang_kind {
 #define HANG_KIND(NAME, name, text) PRB_HANG_##NAME,
-#include "fleet/hang_kinds.def"
+#include "fleet/hang/kinds.def"
 #undef HANG_KIND
     PRB_HANG_KINDS
 };

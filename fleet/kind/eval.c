@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fleet/eval_answers.h"
-#include "fleet/kind.h"
+#include "fleet/message/kind.h"
 #include "inject/control.h"
 #include "inject/inject.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/evidence.h"
-#include "fleet/kind.h"
+#include "fleet/hang/evidence.h"
+#include "fleet/message/kind.h"
 
 #define EVERY 2.0 /* s */
 #define STACKS_MOST 100000

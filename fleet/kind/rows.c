@@ -3,8 +3,9 @@
  * ranks that have the rows of the job as a whole, one of each host.  result: struct prb_answers.
  */
 #include "fleet/rows/rows.h"
-#include "fleet/kind.h"
-#include "fleet/message.h"
+#include "fleet/kind/answers.h"
+#include "fleet/message/kind.h"
+#include "fleet/message/message.h"
 
 #define HEAD_BYTES ((size_t)64 << 10) /* of the reply around the rows */
 

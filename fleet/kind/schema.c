@@ -1,6 +1,7 @@
 /* Which SQL tables a rank has.  args: columns (true: not only a hash).  result: struct
  * prb_answers. */
-#include "fleet/kind.h"
+#include "fleet/kind/answers.h"
+#include "fleet/message/kind.h"
 #include "fleet/rows/rows.h"
 
 static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_buf *out,

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/kind.h"
 #include "fleet/merged.h"
+#include "fleet/message/kind.h"
 
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 

@@ -42,10 +42,6 @@ bool prb_answers_add(struct prb_answers *answers, int rank, const char *host, co
 
 /* By rank. */
 void prb_answers_sort(struct prb_answers *answers);
-struct prb_fleet_reply;
-/* Those of a host's reply (fleet/kind.h), one for each rank that it says answered; all or none. */
-bool prb_answers_of_host(struct prb_answers *answers, const struct prb_fleet_reply *reply,
-                         struct prb_error *err);
 
 /* ---- the asker ---- */
 

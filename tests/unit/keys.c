@@ -1,5 +1,5 @@
 /* Keys of the bus as text, signatures, and bus files, which may hold anything. */
-#include "fleet/bus_file.h"
+#include "fleet/bus/bus_file.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,0 +1,535 @@
+/*
+ * A host's agent: it joins the bus, tells of the ranks that run here, and answers for them.  It is
+ * the host's collector, too, unless another process is.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "fleet/agent/agent.h"
+
+#define SCAN 10.0      /* s between two looks for ranks */
+#define FRESH 1.0      /* s: a look serves those who ask so long */
+#define HEARTBEAT 30.0 /* s between two entries in the roster */
+#define LINGER 600.0   /* s after the last rank */
+#define AGAIN 5.0      /* s until a closed connection is opened anew */
+#define ASKERS_MAX 256 /* that wait for an answer to find */
+#define COLLECTOR_AGAIN_MS 5000
+
+/* One subject that is heard. */
+struct heard {
+    char subject[PRB_BUS_SUBJECT];
+    struct prb_bus_subscription *subscription;
+    bool wanted;
+};
+
+struct agent {
+    const struct prb_cluster_agent_options *options;
+    struct prb_agent_log *log;
+    struct prb_agent_work *work;
+    struct prb_bus_file file;
+    struct prb_bus *bus;
+    struct prb_roster_entry entry; /* this host's */
+    char *text;                    /* the same */
+    struct heard *heard;
+    size_t heard_count, heard_cap;
+    unsigned char trusted[PRB_FLEET_EVAL + 1][PRB_NKEY_BYTES];
+    double scanned, put, used, opened; /* s, monotonic: the last of each */
+    bool roster;                       /* the server keeps one */
+    int wake;
+    /* Guarded by lock: what libnats's threads tell. */
+    pthread_mutex_t lock;
+    char *askers[ASKERS_MAX]; /* where to answer find */
+    unsigned asker_count;
+    bool back, closed, end;
+    /* The collector's thread. */
+    pthread_t collector;
+    bool collects;
+    int collector_stop;
+};
+
+static void say(struct agent *agent, const char *line)
+{
+    prb_agent_log(agent->log, "%s", line);
+    if (agent->options->say)
+        agent->options->say(agent->options->context, line);
+}
+
+/* ---- what comes, on threads of libnats ---- */
+
+static void wake(struct agent *agent)
+{
+    uint64_t one = 1;
+    prb_write_all(agent->wake, &one, sizeof one);
+}
+
+static void on_event(void *context, enum prb_bus_event event, const char *text)
+{
+    struct agent *agent = context;
+    static const char *const words[] = {"the bus is lost", "the bus is back", "the bus has closed",
+                                        "the bus refuses"};
+    prb_agent_log(agent->log, "%s%s%s", words[event], text ? ": " : "", text ? text : "");
+    pthread_mutex_lock(&agent->lock);
+    agent->back |= event == PRB_BUS_BACK;
+    agent->closed |= event == PRB_BUS_CLOSED;
+    pthread_mutex_unlock(&agent->lock);
+    wake(agent);
+}
+
+static void on_find(void *context, const struct prb_bus_message *message)
+{
+    struct agent *agent = context;
+    char *reply = message->reply ? strdup(message->reply) : NULL;
+    pthread_mutex_lock(&agent->lock);
+    bool taken = reply && agent->asker_count < ASKERS_MAX;
+    if (taken)
+        agent->askers[agent->asker_count++] = reply;
+    pthread_mutex_unlock(&agent->lock);
+    if (taken)
+        wake(agent);
+    else
+        free(reply);
+}
+
+static void on_end(void *context, const struct prb_bus_message *message)
+{
+    struct agent *agent = context;
+    (void)message;
+    pthread_mutex_lock(&agent->lock);
+    agent->end = true;
+    pthread_mutex_unlock(&agent->lock);
+    wake(agent);
+}
+
+/* ---- subjects ---- */
+
+static bool hear(struct agent *agent, const char *subject, prb_bus_fn *fn, void *context,
+                 struct prb_error *err)
+{
+    for (size_t i = 0; i < agent->heard_count; i++)
+        if (strcmp(agent->heard[i].subject, subject) == 0)
+            return agent->heard[i].wanted = true;
+    if (!PRB_GROW(agent->heard, agent->heard_count, agent->heard_cap))
+        return prb_nomem(err);
+    struct heard *one = &agent->heard[agent->heard_count];
+    *one = (struct heard){.wanted = true};
+    snprintf(one->subject, sizeof one->subject, "%s", subject);
+    one->subscription = prb_bus_subscribe(agent->bus, subject, fn, context, err);
+    agent->heard_count += one->subscription != NULL;
+    return one->subscription != NULL;
+}
+
+static bool hear_class(struct agent *agent, const char *job, const char *class, prb_bus_fn *fn,
+                       struct prb_error *err)
+{
+    char subject[PRB_BUS_SUBJECT];
+    snprintf(subject, sizeof subject, PRB_BUS_ALL, job, class);
+    if (!hear(agent, subject, fn, agent->work, err))
+        return false;
+    snprintf(subject, sizeof subject, PRB_BUS_SHARD, job, class, prb_bus_shard(agent->entry.key));
+    if (!hear(agent, subject, fn, agent->work, err))
+        return false;
+    snprintf(subject, sizeof subject, PRB_BUS_HOST, job, class, agent->entry.key);
+    return hear(agent, subject, fn, agent->work, err);
+}
+
+static bool hear_job(struct agent *agent, const char *name, struct prb_error *err)
+{
+    char job[PRB_BUS_TOKEN], subject[PRB_BUS_SUBJECT];
+    prb_bus_token(name, job);
+    snprintf(subject, sizeof subject, PRB_BUS_CANCEL, job);
+    /* Also what is not allowed: who asks for it is told so. */
+    return hear_class(agent, job, "look", prb_agent_work_look, err) &&
+           hear_class(agent, job, "control", prb_agent_work_control, err) &&
+           hear_class(agent, job, "eval", prb_agent_work_eval, err) &&
+           hear(agent, subject, prb_agent_work_cancel, agent->work, err);
+}
+
+static bool hear_rank(struct agent *agent, const struct prb_fleet_member *member,
+                      struct prb_error *err)
+{
+    char job[PRB_BUS_TOKEN], subject[PRB_BUS_SUBJECT];
+    prb_bus_token(member->job, job);
+    snprintf(subject, sizeof subject, PRB_BUS_RANK, job, "look", member->rank);
+    return hear(agent, subject, prb_agent_work_look, agent->work, err);
+}
+
+static void forget_heard(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->heard_count; i++)
+        prb_bus_unsubscribe(agent->heard[i].subscription);
+    agent->heard_count = 0;
+}
+
+/* What concerns the jobs and ranks that are here, and nothing else. */
+static bool hear_all(struct agent *agent, struct prb_error *err)
+{
+    const struct prb_fleet_members *members = &agent->entry.members;
+    for (size_t i = 0; i < agent->heard_count; i++)
+        agent->heard[i].wanted = false;
+    bool good = hear(agent, "probing.v1.find", on_find, agent, err) &&
+                hear(agent, "probing.v1.end", on_end, agent, err);
+    for (size_t i = 0; good && i < members->count; i++)
+        good = (i && strcmp(members->items[i].job, members->items[i - 1].job) == 0
+                    ? true
+                    : hear_job(agent, members->items[i].job, err)) &&
+               hear_rank(agent, &members->items[i], err);
+    for (size_t i = 0; i < agent->heard_count;) {
+        if (agent->heard[i].wanted) {
+            i++;
+            continue;
+        }
+        prb_bus_unsubscribe(agent->heard[i].subscription);
+        agent->heard[i] = agent->heard[--agent->heard_count];
+    }
+    return good;
+}
+
+/* ---- ranks ---- */
+
+/* Those of other users are none of ours, unless that was wanted. */
+static void keep_own(struct agent *agent)
+{
+    struct prb_fleet_members *members = &agent->entry.members;
+    size_t kept = 0;
+    for (size_t i = 0; i < members->count; i++)
+        if (agent->options->all_users || members->items[i].uid == geteuid())
+            members->items[kept++] = members->items[i];
+    members->count = kept < PRB_ROSTER_MEMBERS ? kept : PRB_ROSTER_MEMBERS;
+}
+
+static bool same_members(const struct prb_fleet_members *a, const struct prb_fleet_members *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = a->items[i].rank == b->items[i].rank && a->items[i].pid == b->items[i].pid &&
+               a->items[i].attempt == b->items[i].attempt &&
+               strcmp(a->items[i].job, b->items[i].job) == 0 &&
+               strcmp(a->items[i].refused, b->items[i].refused) == 0;
+    return same;
+}
+
+static bool put(struct agent *agent)
+{
+    struct prb_error err = {0};
+    agent->put = prb_clock_s();
+    if (!agent->bus || !agent->roster || !agent->text)
+        return false;
+    if (prb_roster_put(agent->bus, agent->entry.key, agent->text, &err))
+        return true;
+    prb_agent_log(agent->log, "the roster: %s", err.text);
+    return false;
+}
+
+/* What is known of this host, as text. */
+static void renew_text(struct agent *agent)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    agent->entry.clock = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    char *text = prb_roster_pack(&agent->entry, NULL);
+    if (text) {
+        free(agent->text);
+        agent->text = text;
+    }
+}
+
+static void scan(struct agent *agent)
+{
+    struct prb_error err = {0};
+    struct prb_fleet_members before = agent->entry.members;
+    agent->entry.members = (struct prb_fleet_members){0};
+    if (!prb_fleet_members_find(&agent->entry.members, &err)) {
+        prb_agent_log(agent->log, "looking for ranks: %s", err.text);
+        prb_fleet_members_deinit(&agent->entry.members);
+        agent->entry.members = before;
+        before = (struct prb_fleet_members){0};
+    }
+    keep_own(agent);
+    agent->scanned = prb_clock_s();
+    if (agent->entry.members.count)
+        agent->used = agent->scanned;
+    bool same = before.items && same_members(&before, &agent->entry.members);
+    renew_text(agent);
+    prb_fleet_members_deinit(&before);
+    if (same)
+        return;
+    prb_agent_work_stale(agent->work);
+    if (agent->bus && !hear_all(agent, &err))
+        prb_agent_log(agent->log, "hearing the bus: %s", err.text);
+    put(agent);
+}
+
+static void answer_find(struct agent *agent)
+{
+    char *askers[ASKERS_MAX];
+    pthread_mutex_lock(&agent->lock);
+    unsigned count = agent->asker_count;
+    memcpy(askers, agent->askers, count * sizeof *askers);
+    agent->asker_count = 0;
+    pthread_mutex_unlock(&agent->lock);
+    if (count && prb_clock_s() > agent->scanned + FRESH)
+        scan(agent);
+    if (count)
+        renew_text(agent); /* with the time */
+    for (unsigned i = 0; i < count; i++) {
+        const struct prb_bus_message message = {.subject = askers[i],
+                                                .data = agent->text,
+                                                .len = agent->text ? strlen(agent->text) : 0};
+        if (agent->bus && agent->text)
+            prb_bus_publish(agent->bus, &message, NULL);
+        free(askers[i]);
+    }
+}
+
+/* ---- the connection ---- */
+
+static void close_bus(struct agent *agent)
+{
+    if (agent->work)
+        prb_agent_work_use(agent->work, NULL);
+    forget_heard(agent);
+    prb_bus_close(agent->bus);
+    agent->bus = NULL;
+    prb_bus_file_deinit(&agent->file);
+}
+
+static bool open_file(struct agent *agent, struct prb_error *err)
+{
+    bool found;
+    if (!prb_bus_file_find(agent->options->bus, PRB_BUS_agent, &agent->file, &found, err))
+        return false;
+    if (found)
+        return true;
+    prb_fail(err, PRB_NOT_FOUND, "no bus is configured");
+    return prb_error_remedy(err, "`probing cluster up` on one host makes one, and prints how to "
+                                 "join; or --bus FILE, PROBING_BUS");
+}
+
+static bool open_bus(struct agent *agent, struct prb_error *err)
+{
+    char name[120];
+    snprintf(name, sizeof name, "probing agent %s", agent->entry.host);
+    const struct prb_bus_options options = {.name = name,
+                                            .insecure = agent->options->insecure,
+                                            .keep = true,
+                                            .hosts = 1000,
+                                            .event = on_event,
+                                            .context = agent};
+    agent->opened = prb_clock_s();
+    agent->bus = prb_bus_open(&agent->file, &options, err);
+    if (!agent->bus)
+        return false;
+    struct prb_error why = {0};
+    agent->roster = prb_roster_begin(agent->bus, &why);
+    if (!agent->roster)
+        prb_agent_log(agent->log, "no roster: %s", why.text);
+    return true;
+}
+
+static bool begin_bus(struct agent *agent, struct prb_error *err)
+{
+    if (!open_bus(agent, err))
+        return false;
+    prb_agent_work_use(agent->work, agent->bus);
+    return hear_all(agent, err) && prb_bus_flush(agent->bus, 5, err) &&
+           (prb_bus_check(agent->bus, err) ||
+            prb_error_remedy(err, "is this the bus file for agents?"));
+}
+
+/* Keys and address may be new: the file is read again. */
+static void open_again(struct agent *agent)
+{
+    struct prb_error err = {0};
+    if (agent->bus || prb_clock_s() < agent->opened + AGAIN)
+        return;
+    agent->opened = prb_clock_s();
+    if (!open_file(agent, &err) || !begin_bus(agent, &err)) {
+        prb_agent_log(agent->log, "the bus: %s", err.text);
+        close_bus(agent);
+        return;
+    }
+    put(agent);
+}
+
+/* ---- the collector ---- */
+
+static void collector_says(void *context, const char *line)
+{
+    struct agent *agent = context;
+    prb_agent_log(agent->log, "collector: %s", line);
+}
+
+static void *collect(void *context)
+{
+    struct agent *agent = context;
+    const struct prb_collect_options options = {
+        .stop_fd = agent->collector_stop, .say = collector_says, .context = agent};
+    struct pollfd stop = {.fd = agent->collector_stop, .events = POLLIN};
+    enum prb_code told = PRB_OK;
+    do {
+        struct prb_error err = {0};
+        uint64_t rows = 0;
+        if (prb_collect(&options, &rows, &err))
+            break;
+        if (err.code != told)
+            collector_says(agent, err.text);
+        told = err.code;
+    } while (poll(&stop, 1, COLLECTOR_AGAIN_MS) == 0);
+    return NULL;
+}
+
+static void begin_collector(struct agent *agent)
+{
+    const char *store = getenv("PROBING_STORE");
+    if (agent->options->no_collector ||
+        (store && (strcmp(store, "off") == 0 || strcmp(store, "0") == 0)))
+        return;
+    agent->collector_stop = eventfd(0, EFD_CLOEXEC);
+    agent->collects =
+        agent->collector_stop >= 0 && pthread_create(&agent->collector, NULL, collect, agent) == 0;
+}
+
+static void end_collector(struct agent *agent)
+{
+    uint64_t one = 1;
+    if (agent->collects) {
+        prb_write_all(agent->collector_stop, &one, sizeof one);
+        pthread_join(agent->collector, NULL);
+    }
+    if (agent->collector_stop >= 0)
+        close(agent->collector_stop);
+}
+
+/* ---- life ---- */
+
+static bool wait_some(struct agent *agent)
+{
+    double now = prb_clock_s(), next = agent->scanned + SCAN;
+    if (agent->put + HEARTBEAT < next)
+        next = agent->put + HEARTBEAT;
+    if (!agent->bus && agent->opened + AGAIN < next)
+        next = agent->opened + AGAIN;
+    struct pollfd fds[] = {{.fd = agent->options->stop_fd, .events = POLLIN},
+                           {.fd = agent->wake, .events = POLLIN}};
+    uint64_t count;
+    int ready = poll(fds, 2, next > now ? (int)((next - now) * 1e3) + 1 : 0);
+    if (ready > 0 && fds[1].revents && read(agent->wake, &count, sizeof count) < 0)
+        return true;
+    return ready <= 0 || !fds[0].revents;
+}
+
+static bool turn(struct agent *agent)
+{
+    pthread_mutex_lock(&agent->lock);
+    bool back = agent->back, closed = agent->closed, end = agent->end;
+    agent->back = agent->closed = false;
+    pthread_mutex_unlock(&agent->lock);
+    if (end) {
+        say(agent, "the bus is to end, and so does this host's agent");
+        return false;
+    }
+    if (closed)
+        close_bus(agent);
+    open_again(agent);
+    answer_find(agent);
+    double now = prb_clock_s();
+    if (now >= agent->scanned + SCAN)
+        scan(agent);
+    /* A server that came back may have an empty store. */
+    if (back && agent->bus)
+        agent->roster = prb_roster_begin(agent->bus, NULL);
+    if (back || now >= agent->put + HEARTBEAT) {
+        renew_text(agent);
+        put(agent);
+    }
+    double linger = agent->options->linger > 0 ? agent->options->linger : LINGER;
+    if (now < agent->used + linger)
+        return true;
+    say(agent, "no rank has run here for long: this host's agent ends");
+    return false;
+}
+
+static bool begin(struct agent *agent, struct prb_error *err)
+{
+    struct prb_agent_work_options options = {.all_users = agent->options->all_users};
+    if (!prb_roster_own(&agent->entry, err) || !open_file(agent, err) ||
+        !(agent->log = prb_agent_log_open(agent->entry.host, err)))
+        return false;
+    options.log = agent->log;
+    options.key = agent->entry.key;
+    options.host = agent->entry.host;
+    options.allowed[PRB_FLEET_CONTROL] = agent->options->allow_control;
+    options.allowed[PRB_FLEET_EVAL] = agent->options->allow_eval;
+    for (int i = PRB_FLEET_CONTROL; i <= PRB_FLEET_EVAL; i++) {
+        enum prb_bus_class class = i == PRB_FLEET_EVAL ? PRB_BUS_eval : PRB_BUS_control;
+        if (!options.allowed[i])
+            continue;
+        if (!agent->file.trusts[class]) {
+            prb_fail(err, PRB_USAGE, "the bus file does not say whose %s this host obeys",
+                     prb_bus_class_name(class));
+            return prb_error_remedy(err, "\"trusts\": {\"%s\": \"U...\"}, the public key",
+                                    prb_bus_class_name(class));
+        }
+        memcpy(agent->trusted[i], agent->file.trusted[class], PRB_NKEY_BYTES);
+        options.trusted[i] = agent->trusted[i];
+    }
+    agent->work = prb_agent_work_new(&options, err);
+    if (!agent->work)
+        return false;
+    scan(agent);
+    if (!begin_bus(agent, err))
+        return false;
+    put(agent);
+    return prb_bus_flush(agent->bus, 5, err);
+}
+
+static void end(struct agent *agent)
+{
+    if (agent->bus && agent->roster)
+        prb_roster_put(agent->bus, agent->entry.key, NULL, NULL);
+    close_bus(agent);
+    prb_agent_work_free(agent->work);
+    for (unsigned i = 0; i < agent->asker_count; i++)
+        free(agent->askers[i]);
+    prb_roster_entry_deinit(&agent->entry);
+    free(agent->text);
+    free(agent->heard);
+    if (agent->wake >= 0)
+        close(agent->wake);
+    pthread_mutex_destroy(&agent->lock);
+    prb_agent_log_close(agent->log);
+}
+
+bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct prb_error *err)
+{
+    PRB_AUTO_FREE struct agent *agent = calloc(1, sizeof *agent);
+    if (!agent)
+        return prb_nomem(err);
+    agent->options = options;
+    agent->collector_stop = -1;
+    agent->used = prb_clock_s();
+    pthread_mutex_init(&agent->lock, NULL);
+    agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    bool good = agent->wake >= 0 ? begin(agent, err) : prb_fail_sys(err, errno, "an eventfd");
+    if (good) {
+        prb_agent_log(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
+                      agent->entry.key, options->allow_control ? ",control" : "",
+                      options->allow_eval ? ",eval" : "");
+        begin_collector(agent);
+        if (options->ready)
+            options->ready(options->context);
+        while (turn(agent) && wait_some(agent))
+            ;
+        end_collector(agent);
+        prb_agent_log(agent->log, "ended");
+    }
+    end(agent);
+    return good;
+}

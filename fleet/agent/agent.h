@@ -1,0 +1,40 @@
+/* The parts of a host's agent. */
+#ifndef PRB_FLEET_AGENT_H
+#define PRB_FLEET_AGENT_H
+
+#include "fleet/bus/go.h"
+#include "fleet/cluster.h"
+
+/* ---- log.c: what was asked to act, and what was refused ---- */
+
+struct prb_agent_log;
+/* $XDG_STATE_HOME/probing/agent-HOST.log (0600), kept below 1 MB, one old one beside it. */
+struct prb_agent_log *prb_agent_log_open(const char *host, struct prb_error *err) PRB_MUST_CHECK;
+void prb_agent_log_close(struct prb_agent_log *log);
+/* One line with its time; control characters are replaced.  Any thread.  NULL log: nothing. */
+void prb_agent_log(struct prb_agent_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- work.c: requests wait, and are answered one after the other ---- */
+
+struct prb_agent_work_options {
+    struct prb_agent_log *log;
+    const char *key, *host;           /* of the agent in the roster; the node's name */
+    bool allowed[PRB_FLEET_EVAL + 1]; /* by class of request */
+    const unsigned char *trusted[PRB_FLEET_EVAL + 1]; /* public keys, or NULL */
+    bool all_users;
+};
+struct prb_agent_work;
+/* With a thread for looks, and one for each other class that is allowed. */
+struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *options,
+                                          struct prb_error *err) PRB_MUST_CHECK;
+/* Ends the threads and the children. */
+void prb_agent_work_free(struct prb_agent_work *work);
+/* The connection that answers go to; NULL: none now.  Waits until none is on its way. */
+void prb_agent_work_use(struct prb_agent_work *work, struct prb_bus *bus);
+/* Ranks came or went: the next request looks for them. */
+void prb_agent_work_stale(struct prb_agent_work *work);
+/* A message of a class; for prb_bus_subscribe. */
+prb_bus_fn prb_agent_work_look, prb_agent_work_control, prb_agent_work_eval, prb_agent_work_cancel;
+
+#endif

@@ -1,0 +1,309 @@
+/* The asker: which ranks there are, sending a question, and in which state each rank is after it. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "fleet/ask/address.h"
+#include "fleet/ask/transport.h"
+
+#define FRESH 1.0 /* s: a look at the job serves so long */
+
+struct prb_fleet {
+    struct prb_fleet_address address;
+    struct prb_fleet_transport *transport;
+    double budget; /* s; 0: the kind's */
+    struct prb_fleet_members members;
+    struct prb_rank_set silent, asked;
+    double looked; /* by prb_clock_s */
+    char job[128];
+    struct prb_fleet_info info;
+};
+
+/* ---- which job ---- */
+
+static bool same_job(const struct prb_fleet_member *a, const struct prb_fleet_member *b)
+{
+    return strcmp(a->job, b->job) == 0 && a->uid == b->uid;
+}
+
+/* "llama (8 ranks), …" */
+static char *list_jobs(const struct prb_fleet_members *all)
+{
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    for (size_t i = 0, end; i < all->count; i = end) {
+        for (end = i + 1; end < all->count && same_job(&all->items[i], &all->items[end]);)
+            end++;
+        prb_buf_addf(&text, "%s@%s (%zu rank%s", i ? ", " : "", all->items[i].job, end - i,
+                     end - i == 1 ? "" : "s");
+        if (all->items[i].uid != geteuid())
+            prb_buf_addf(&text, ", user %u", (unsigned)all->items[i].uid);
+        prb_buf_addc(&text, ')');
+    }
+    return prb_buf_steal(&text);
+}
+
+static bool no_job(const struct prb_fleet *fleet, const struct prb_fleet_members *all,
+                   struct prb_error *err)
+{
+    PRB_AUTO_FREE char *jobs = list_jobs(all);
+    if (!all->count)
+        prb_fail(err, PRB_NOT_FOUND, "no rank of a job was found: no RANK in its environment");
+    else
+        prb_fail(err, PRB_NOT_FOUND, "there is no job \"%s\"", fleet->address.job);
+    return all->count
+               ? prb_error_remedy(err, "there is %s", jobs ? jobs : "another")
+               : prb_error_remedy(err, "`probing list` shows the Python processes and their ranks");
+}
+
+/* Keep those of the one job that is meant. */
+static bool choose(struct prb_fleet *fleet, struct prb_fleet_members *all, struct prb_error *err)
+{
+    size_t kept = 0;
+    const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
+    for (size_t i = 0; i < all->count; i++) {
+        if (*name && strcmp(all->items[i].job, name) != 0)
+            continue;
+        if (kept && !same_job(&all->items[0], &all->items[i])) {
+            PRB_AUTO_FREE char *jobs = list_jobs(all);
+            prb_fail(err, PRB_USAGE, "there are several jobs");
+            return prb_error_remedy(err, "name one: %s", jobs ? jobs : "");
+        }
+        all->items[kept++] = all->items[i];
+    }
+    if (!kept)
+        return no_job(fleet, all, err);
+    all->count = kept;
+    return true;
+}
+
+static int world_of(const struct prb_fleet_members *members)
+{
+    int world = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        if (members->items[i].world_size > world && members->items[i].world_size < PRB_RANKS_MAX)
+            world = members->items[i].world_size;
+        if (members->items[i].rank >= world)
+            world = members->items[i].rank + 1;
+    }
+    return world;
+}
+
+static bool choose_ranks(struct prb_fleet *fleet, struct prb_error *err)
+{
+    const struct prb_rank_set *wanted = &fleet->address.ranks;
+    int world = fleet->info.world_size;
+    prb_rank_set_deinit(&fleet->asked);
+    if (wanted->count && wanted->ranges[wanted->count - 1].last >= world)
+        return prb_fail(err, PRB_USAGE, "job %s has ranks 0 to %d, and %d was asked for",
+                        fleet->job, world - 1, wanted->ranges[wanted->count - 1].last);
+    if (wanted->count ? !prb_rank_set_unite(&fleet->asked, wanted)
+                      : !prb_rank_set_add(&fleet->asked, 0, world - 1))
+        return prb_nomem(err);
+    return true;
+}
+
+static unsigned count_hosts(const struct prb_fleet_members *members)
+{
+    unsigned hosts = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        size_t k = 0;
+        while (k < i && strcmp(members->items[k].host, members->items[i].host) != 0)
+            k++;
+        hosts += k == i;
+    }
+    return hosts;
+}
+
+/* What one look at the job says; the ranks that a former one knew, and this one does not, are kept:
+ * they ended. */
+static bool look(struct prb_fleet *fleet, struct prb_error *err)
+{
+    PRB_AUTO(prb_fleet_members) struct prb_fleet_members now = {0};
+    prb_rank_set_deinit(&fleet->silent);
+    if (!fleet->transport->ops->find(fleet->transport, NULL, &now, &fleet->silent, err))
+        return false;
+    if (!choose(fleet, &now, err))
+        return fleet->members.count > 0; /* all have ended since */
+    for (size_t i = 0; i < fleet->members.count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < now.count && !known; k++)
+            known = now.items[k].rank == fleet->members.items[i].rank;
+        if (known)
+            continue;
+        if (!PRB_GROW(now.items, now.count, now.cap))
+            return prb_nomem(err);
+        now.items[now.count++] = fleet->members.items[i];
+    }
+    prb_fleet_members_deinit(&fleet->members);
+    fleet->members = now;
+    now = (struct prb_fleet_members){0};
+    snprintf(fleet->job, sizeof fleet->job, "%s", fleet->members.items[0].job);
+    fleet->looked = prb_clock_s();
+    fleet->info = (struct prb_fleet_info){
+        .job = fleet->job,
+        .world_size = world_of(&fleet->members),
+        .hosts = count_hosts(&fleet->members),
+        .transport = fleet->transport->ops->name,
+        .members = fleet->members.items,
+        .member_count = fleet->members.count,
+        .asked = &fleet->asked,
+    };
+    return choose_ranks(fleet, err);
+}
+
+/* ---- open, close ---- */
+
+void prb_fleet_close(struct prb_fleet *fleet)
+{
+    if (!fleet)
+        return;
+    if (fleet->transport)
+        fleet->transport->ops->close(fleet->transport);
+    prb_fleet_members_deinit(&fleet->members);
+    prb_fleet_address_deinit(&fleet->address);
+    prb_rank_set_deinit(&fleet->silent);
+    prb_rank_set_deinit(&fleet->asked);
+    free(fleet);
+}
+PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
+
+/* A bus where one is configured; a named one that cannot be used is an error, and nothing falls
+ * back to this host. */
+static struct prb_fleet_transport *open_transport(const struct prb_fleet *fleet, const char *bus,
+                                                  struct prb_error *err)
+{
+    struct prb_error why = {0};
+    struct prb_fleet_transport *nats = fleet->address.local ? NULL : prb_fleet_nats_open(bus, &why);
+    if (nats || why.code == PRB_OK)
+        return nats ? nats : prb_fleet_local_open(err);
+    if (err)
+        *err = why;
+    return NULL;
+}
+
+static bool go_on_always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_options *options,
+                                 struct prb_error *err)
+{
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = calloc(1, sizeof *fleet);
+    if (!fleet)
+        return PRB_NULL(prb_nomem(err));
+    if (!prb_fleet_address_parse(address, &fleet->address, err) ||
+        !(fleet->transport = open_transport(fleet, options ? options->bus : NULL, err)))
+        return NULL;
+    fleet->transport->go_on = options && options->go_on ? options->go_on : go_on_always;
+    fleet->transport->context = options ? options->context : NULL;
+    fleet->budget = options ? options->budget : 0;
+    return look(fleet, err) ? PRB_STEAL(fleet) : NULL;
+}
+
+const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet) { return &fleet->info; }
+
+/* ---- asking ---- */
+
+struct asking {
+    const struct prb_fleet_request *request;
+    struct prb_coverage *coverage;
+    void *result;
+};
+
+static void set_state(struct prb_coverage *coverage, const struct prb_fleet_reply *reply,
+                      const struct prb_fleet_state *state, enum prb_coverage_state as,
+                      const char *reason)
+{
+    struct prb_coverage_rank *one = prb_coverage_find(coverage, state->rank);
+    if (!one || !prb_coverage_set(coverage, state->rank, as, reason))
+        return;
+    one->pid = state->pid;
+    one->ms = state->ms;
+    one->truncated = state->truncated;
+    free(one->host);
+    one->host = strdup(reply->host);
+}
+
+/* A rank has one owner: who answers for one that has answered is not believed at all. */
+static bool is_twice(const struct asking *asking, const struct prb_fleet_reply *reply)
+{
+    for (size_t i = 0; i < reply->state_count; i++) {
+        const struct prb_coverage_rank *one =
+            prb_coverage_find(asking->coverage, reply->states[i].rank);
+        if (!one || one->state == PRB_COVERAGE_ANSWERED)
+            return true;
+    }
+    return false;
+}
+
+static bool got(void *context, const struct prb_fleet_reply *reply, size_t len)
+{
+    struct asking *asking = context;
+    struct prb_error why = {0};
+    bool twice = is_twice(asking, reply), ok = !twice;
+    (void)len;
+    if (twice)
+        prb_fail(&why, PRB_CORRUPT, "another host answers for one of the ranks of %s, too",
+                 reply->host);
+    else if (reply->part_count)
+        ok = asking->request->kind->at_root(asking->request->args, reply, asking->result, &why);
+    for (size_t i = 0; i < reply->state_count; i++) {
+        const struct prb_fleet_state *one = &reply->states[i];
+        bool spoilt = !ok && one->state == PRB_COVERAGE_ANSWERED;
+        set_state(asking->coverage, reply, one, spoilt ? PRB_COVERAGE_FAILED : one->state,
+                  spoilt ? why.text : one->reason);
+    }
+    return true;
+}
+
+/* Of those that nobody answered for: whose process was known is gone, where its host did answer, or
+ * silent. */
+static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
+{
+    bool local = strcmp(fleet->transport->ops->name, "local") == 0;
+    for (size_t i = 0; i < fleet->members.count; i++) {
+        const struct prb_fleet_member *member = &fleet->members.items[i];
+        struct prb_coverage_rank *one = prb_coverage_find(coverage, member->rank);
+        if (!one || one->state != PRB_COVERAGE_MISSING)
+            continue;
+        bool gone = local && kill(member->pid, 0) != 0 && errno == ESRCH;
+        prb_coverage_set(coverage, member->rank, gone ? PRB_COVERAGE_GONE : PRB_COVERAGE_SILENT,
+                         gone ? "the process ended" : NULL);
+        one->pid = member->pid;
+    }
+    for (int rank = prb_rank_set_next(&fleet->silent, -1); rank >= 0;
+         rank = prb_rank_set_next(&fleet->silent, rank)) {
+        struct prb_coverage_rank *one = prb_coverage_find(coverage, rank);
+        if (one && one->state == PRB_COVERAGE_MISSING)
+            one->state = PRB_COVERAGE_SILENT;
+    }
+}
+
+bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, void *result,
+                   struct prb_coverage *coverage_out, struct prb_error *err)
+{
+    const struct prb_fleet_kind *wanted = prb_fleet_kind_find(kind);
+    PRB_AUTO(prb_fleet_request) struct prb_fleet_request request = {0};
+    *coverage_out = (struct prb_coverage){0};
+    if (!wanted)
+        return prb_fail(err, PRB_UNSUPPORTED, "no kind of question \"%.40s\"", kind);
+    if (prb_clock_s() - fleet->looked > FRESH && !look(fleet, err))
+        return false;
+    if (!prb_fleet_request_new(wanted, fleet->job, args, &request, err) ||
+        !prb_coverage_begin(coverage_out, &fleet->asked, err))
+        return false;
+    if (fleet->budget > 0)
+        request.budget = fleet->budget;
+    if (!prb_rank_set_unite(&request.ranks, &fleet->asked))
+        return prb_nomem(err);
+    struct asking asking = {&request, coverage_out, result};
+    if (!fleet->transport->ops->ask(fleet->transport, &request, &fleet->members, got, &asking, err))
+        return false;
+    settle(fleet, coverage_out);
+    return true;
+}

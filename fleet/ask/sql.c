@@ -1,0 +1,100 @@
+/* SQL over the rows of all ranks: fleet/rows, asked by prb_fleet_ask. */
+#include "fleet/sql.h"
+
+#include <string.h>
+
+#include "fleet/message/kind.h"
+#include "fleet/rows/rows.h"
+#include "table/registry.h"
+
+struct asking {
+    struct prb_fleet *fleet;
+    bool strict;
+    struct prb_coverage *coverage;
+};
+
+/* Of each host the lowest rank that is asked: it has what is of the whole job there. */
+static char *firsts_of(struct prb_fleet *fleet)
+{
+    const struct prb_fleet_info *info = prb_fleet_info(fleet);
+    PRB_AUTO(prb_rank_set) struct prb_rank_set firsts = {0};
+    for (size_t i = 0; i < info->member_count; i++) {
+        const struct prb_fleet_member *one = &info->members[i];
+        bool first = prb_rank_set_has(info->asked, one->rank);
+        for (size_t k = 0; k < i && first; k++)
+            first = strcmp(info->members[k].host, one->host) != 0 ||
+                    !prb_rank_set_has(info->asked, info->members[k].rank);
+        if (first)
+            prb_rank_set_add(&firsts, one->rank, one->rank);
+    }
+    return prb_rank_set_text(&firsts);
+}
+
+static char *with_firsts(struct prb_fleet *fleet, const char *args, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *firsts = firsts_of(fleet);
+    PRB_AUTO(json_t) json_t *json = json_loads(args, 0, NULL);
+    if (!firsts || !json || json_object_set_new(json, "first", json_string(firsts)) != 0)
+        return PRB_NULL(prb_nomem(err));
+    char *text = json_dumps(json, JSON_COMPACT);
+    return text ? text : PRB_NULL(prb_nomem(err));
+}
+
+/* The last question's, unless one before it was not answered by all. */
+static void keep_coverage(struct asking *asking, struct prb_coverage *latest)
+{
+    if (asking->coverage->count && !prb_coverage_whole(asking->coverage))
+        return;
+    prb_coverage_deinit(asking->coverage);
+    *asking->coverage = *latest;
+    *latest = (struct prb_coverage){0};
+}
+
+static bool ask(void *context, const char *kind, const char *args, struct prb_answers *answers,
+                struct prb_error *err)
+{
+    struct asking *asking = context;
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    bool rows = strcmp(kind, "rows") == 0;
+    PRB_AUTO_FREE char *text = rows ? with_firsts(asking->fleet, args, err) : strdup(args);
+    if (!text || !prb_fleet_ask(asking->fleet, kind, text, answers, &coverage, err))
+        return false;
+    if (answers->over.code)
+        return prb_fail(err, PRB_TIMEOUT, "%s", answers->over.text);
+    struct prb_error why = {0};
+    bool whole = prb_coverage_check(&coverage, &why);
+    keep_coverage(asking, &coverage);
+    if (whole || (!asking->strict && answers->count))
+        return true;
+    if (err)
+        *err = why;
+    return false;
+}
+
+static size_t limit_from(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text && !text[strspn(text, "0123456789")] ? strtoull(text, NULL, 10) : 0;
+}
+
+struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_coverage *coverage,
+                            struct prb_error *err)
+{
+    struct asking *asking = calloc(1, sizeof *asking);
+    if (!asking)
+        return PRB_NULL(prb_nomem(err));
+    *asking = (struct asking){fleet, strict, coverage};
+    const struct prb_rows_asker asker = {.context = asking,
+                                         .ask = ask,
+                                         .free = free,
+                                         .rows_max = limit_from("PROBING_CLUSTER_MAX_ROWS"),
+                                         .bytes_max = limit_from("PROBING_CLUSTER_MAX_BYTES")};
+    struct prb_table_source *source = prb_rows_source(&asker, err);
+    PRB_AUTO(prb_db) struct prb_db *db = source ? prb_db_open_schema(err) : NULL;
+    if (!db) {
+        if (source)
+            source->free(source);
+        return NULL;
+    }
+    return prb_db_add_source(db, source, err) ? PRB_STEAL(db) : NULL;
+}

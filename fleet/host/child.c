@@ -1,0 +1,113 @@
+/* The host's side of a rank's child: child.h. */
+#include "fleet/host/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/syscalls.h"
+
+#define READ_MOST ((size_t)1 << 20) /* at a time */
+
+/* What the child has of its parent: the socket, and standard error. */
+static void leave_parent(int fd, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    signal(SIGPIPE, SIG_IGN);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, 0);
+    dup2(null, 1);
+    if (fd > 3)
+        syscall(SYS_close_range, 3u, (unsigned)fd - 1, 0u);
+    syscall(SYS_close_range, (unsigned)fd + 1, ~0U,
+            0u); /* without it they stay, which harms less */
+}
+
+bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)
+{
+    int pair[2];
+    if (child->pid)
+        return true;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return prb_fail_sys(err, errno, "socketpair");
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        leave_parent(pair[1], parent);
+        prb_fleet_child_serve(&child->member, pair[1]);
+        _exit(0);
+    }
+    int sys = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return prb_fail_sys(err, sys, "fork");
+    }
+    fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    child->pid = pid;
+    child->fd = pair[0];
+    return true;
+}
+
+void prb_fleet_child_end(struct prb_fleet_child *child)
+{
+    if (child->pid) {
+        close(child->fd);
+        kill(child->pid, SIGKILL);
+        /* One that the kernel holds in a read ends later, and is then waited for by nobody but
+         * init, or with the next one. */
+        for (int i = 0; i < 100 && waitpid(child->pid, NULL, WNOHANG) == 0; i++)
+            usleep(100);
+    }
+    prb_buf_deinit(&child->in);
+    child->pid = 0;
+    child->fd = -1;
+    child->asked = child->answered = false;
+}
+
+bool prb_fleet_child_ask(struct prb_fleet_child *child, const char *text, size_t len,
+                         struct prb_error *err)
+{
+    uint64_t size = len;
+    PRB_AUTO(prb_buf) struct prb_buf message = {0};
+    prb_buf_add(&message, &size, sizeof size);
+    prb_buf_add(&message, text, len);
+    prb_buf_deinit(&child->in);
+    child->asked = child->answered = false;
+    if (!prb_buf_ok(&message))
+        return prb_nomem(err);
+    /* It waits for us, so its end of the socket is empty, and takes the whole. */
+    ssize_t sent = send(child->fd, message.data, message.len, MSG_NOSIGNAL);
+    if (sent != (ssize_t)message.len)
+        return prb_fail(err, PRB_IO, "the process that looks at rank %d takes no question",
+                        child->member.rank);
+    child->asked = true;
+    return true;
+}
+
+bool prb_fleet_child_read(struct prb_fleet_child *child, struct prb_error *err)
+{
+    for (;;) {
+        uint64_t size = 0;
+        ssize_t got = prb_buf_read_some(&child->in, child->fd, READ_MOST);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return true;
+        if (got <= 0)
+            return prb_fail(err, PRB_INTERNAL, "the process that looks at it ended");
+        if (child->in.len < sizeof size)
+            continue;
+        memcpy(&size, child->in.data, sizeof size);
+        if (size > PRB_FLEET_REPLY_MAX || child->in.len > size + sizeof size)
+            return prb_fail(err, PRB_CORRUPT, "the process that looks at it sent too much");
+        if (child->in.len == size + sizeof size)
+            return (child->answered = true);
+    }
+}

@@ -1,0 +1,12 @@
+/* A host's reply as answers of its ranks (fleet/rows/rows.h). */
+#ifndef PRB_FLEET_KIND_ANSWERS_H
+#define PRB_FLEET_KIND_ANSWERS_H
+
+#include "fleet/message/kind.h"
+#include "fleet/rows/rows.h"
+
+/* One for each rank that the host says answered; all or none. */
+bool prb_answers_of_host(struct prb_answers *answers, const struct prb_fleet_reply *reply,
+                         struct prb_error *err);
+
+#endif

@@ -1,0 +1,7 @@
+# A kind of question is one file with its name here; kinds.inc is made of this list.
+FLEET_KINDS = %D%/stacks.c %D%/hang.c %D%/schema.c %D%/rows.c %D%/eval.c
+libprb_la_SOURCES += %D%/answers.h %D%/answers.c $(FLEET_KINDS)
+BUILT_SOURCES += %D%/kinds.inc
+CLEANFILES += %D%/kinds.inc
+%D%/kinds.inc: $(srcdir)/%D%/local.mk
+	$(call write_list,KIND,$(FLEET_KINDS))
