@@ -10,12 +10,10 @@ struct local {
 };
 
 static bool find(struct prb_fleet_transport *transport, const char *job,
-                 struct prb_fleet_members *out, struct prb_rank_set *silent_out,
-                 struct prb_error *err)
+                 struct prb_fleet_members *out, struct prb_error *err)
 {
     struct local *local = (struct local *)transport;
     const struct prb_fleet_members *all = prb_fleet_host_look(local->host, err);
-    (void)silent_out;
     if (!all)
         return false;
     out->count = 0;

@@ -16,6 +16,7 @@
 
 #define SHARDS PRB_BUS_SHARDS
 #define IN_FLIGHT ((size_t)16 << 20) /* bytes that may be on their way to us */
+#define UNKNOWN ((size_t)64 << 10)   /* bytes of an answer, before there is any */
 #define ONE_BY_ONE 16                /* hosts: so many are asked each for itself */
 #define AFTER_BUDGET 0.2             /* s */
 #define DOUBT 0.15                   /* s without an answer: is its agent there at all? */
@@ -42,7 +43,7 @@ struct host {
     double clock, clock_error; /* s: its clock less ours */
     /* of the question that runs: */
     bool asked, done;
-    double doubt; /* s, monotonic: when it is asked whether it is there */
+    double began, doubt; /* s, monotonic: since when; when it is asked whether it is there */
     struct prb_bus_parts parts;
     char nonce[PRB_GO_NONCE];
 };
@@ -295,34 +296,75 @@ static bool find_all(struct finding *finding, struct prb_error *err)
     return true;
 }
 
+/* The first of a job among members that are settled; count: there is none. */
+static size_t first_of(const struct prb_fleet_members *members, size_t count,
+                       const struct prb_fleet_member *of)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct prb_fleet_member *one = &members->items[middle];
+        int order = strcmp(one->job, of->job);
+        if (order < 0 || (order == 0 && one->uid < of->uid))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < count && strcmp(members->items[low].job, of->job) == 0 &&
+                 members->items[low].uid == of->uid;
+    return found ? low : count;
+}
+
+/*
+ * Whether what the roster remembers of a rank still counts, beside what hosts tell now (the first
+ * live of out): not where another host has it, nor beyond the size that the job has now.
+ */
+static bool is_remembered(const struct prb_fleet_members *out, size_t live,
+                          struct prb_fleet_member *one)
+{
+    size_t first = first_of(out, live, one);
+    int world = -1;
+    for (size_t i = first; i < live && strcmp(out->items[i].job, one->job) == 0 &&
+                           out->items[i].uid == one->uid;
+         i++) {
+        if (out->items[i].rank == one->rank)
+            return false;
+        world = out->items[i].world_size > world ? out->items[i].world_size : world;
+    }
+    if (first < live)
+        one->attempt = out->items[first].attempt;
+    return world <= 0 || one->rank < world;
+}
+
 /* What hosts told; of those that the server has lost, or that do not answer, what the roster had. */
 static bool collect(struct nats *nats, const char *job, struct prb_fleet_members *out,
-                    struct prb_rank_set *silent, struct prb_error *err)
+                    struct prb_error *err)
 {
+    size_t live = 0;
     out->count = out->stale = 0;
     if (!name_hosts(nats, err))
         return false;
-    for (size_t i = 0; i < nats->count; i++) {
-        struct host *host = nats->hosts[i];
-        for (size_t k = 0; k < host->entry.members.count; k++) {
-            struct prb_fleet_member *one = &host->entry.members.items[k];
-            if (job && strcmp(one->job, job) != 0)
-                continue;
-            if (!PRB_GROW(out->items, out->count, out->cap))
-                return prb_nomem(err);
-            snprintf(one->host, sizeof one->host, "%s", host->name);
-            out->items[out->count++] = *one;
-            if (!host->told && !prb_rank_set_add(silent, one->rank, one->rank))
-                return prb_nomem(err);
+    for (int told = 1; told >= 0; told--) {
+        for (size_t i = 0; i < nats->count; i++) {
+            struct host *host = nats->hosts[i];
+            for (size_t k = 0; k < host->entry.members.count && host->told == (bool)told; k++) {
+                struct prb_fleet_member *one = &host->entry.members.items[k];
+                if ((job && strcmp(one->job, job) != 0) || (!told && !is_remembered(out, live, one)))
+                    continue;
+                if (!PRB_GROW(out->items, out->count, out->cap))
+                    return prb_nomem(err);
+                snprintf(one->host, sizeof one->host, "%s", host->name);
+                out->items[out->count++] = *one;
+            }
         }
+        prb_fleet_members_settle(out);
+        live = out->count;
     }
-    prb_fleet_members_settle(out);
     return true;
 }
 
 static bool nats_find(struct prb_fleet_transport *transport, const char *job,
-                      struct prb_fleet_members *out, struct prb_rank_set *silent_out,
-                      struct prb_error *err)
+                      struct prb_fleet_members *out, struct prb_error *err)
 {
     struct nats *nats = (struct nats *)transport;
     PRB_AUTO(prb_bus_inbox) struct prb_bus_inbox *inbox = prb_bus_inbox_new(nats->bus, err);
@@ -330,7 +372,7 @@ static bool nats_find(struct prb_fleet_transport *transport, const char *job,
     if (!inbox)
         return false;
     forget_hosts(nats);
-    return find_all(&finding, err) && collect(nats, job, out, silent_out, err);
+    return find_all(&finding, err) && collect(nats, job, out, err);
 }
 
 /* ---- ask ---- */
@@ -342,6 +384,8 @@ struct asking {
     const char *text, *class;
     char job[PRB_BUS_TOKEN];
     size_t open; /* hosts asked that are not done */
+    size_t slow; /* of them: those that are in doubt */
+    bool silent; /* one has let its time pass */
     size_t left; /* hosts not asked yet */
     unsigned next_shard;
     size_t bytes, answers; /* of replies so far: how large is the next? */
@@ -458,29 +502,44 @@ static void take_answer(struct asking *asking, struct prb_bus_message *message)
         return;
     }
     /* Nobody heard it: of one host, or of all. */
-    for (size_t i = 0; i < nats->count; i++) {
-        struct host *host = nats->hosts[i];
-        bool means = (tag & TAG_KIND) == TAG_ALL ? host->asked : number == i;
-        if (means && host->asked)
-            finish(asking, host);
+    if ((tag & TAG_KIND) != TAG_ALL) {
+        if (number < nats->count && nats->hosts[number]->asked)
+            finish(asking, nats->hosts[number]);
+        return;
     }
+    for (size_t i = 0; i < nats->count; i++)
+        if (nats->hosts[i]->asked)
+            finish(asking, nats->hosts[i]);
 }
 
-static bool doubt_late(struct asking *asking, struct prb_error *err)
+/* Each host has the whole budget, from when it was asked; whether it is there at all is asked
+ * sooner. */
+static bool doubt_slow(struct asking *asking, struct prb_error *err)
 {
     struct nats *nats = asking->nats;
-    double now = prb_clock_s();
-    for (size_t i = 0; i < nats->count; i++)
-        if (nats->hosts[i]->asked && !nats->hosts[i]->done && now > nats->hosts[i]->doubt &&
-            !doubt(nats, asking->inbox, nats->hosts[i], err))
+    double now = prb_clock_s(), budget = asking->request->budget + AFTER_BUDGET;
+    asking->slow = 0;
+    for (size_t i = 0; i < nats->count; i++) {
+        struct host *host = nats->hosts[i];
+        if (!host->asked || host->done)
+            continue;
+        if (now >= host->began + budget) {
+            asking->silent = true;
+            finish(asking, host);
+            continue;
+        }
+        asking->slow += now > host->began + DOUBT;
+        if (now > host->doubt && !doubt(nats, asking->inbox, host, err))
             return false;
+    }
     return true;
 }
 
 static void mark_asked(struct asking *asking, struct host *host)
 {
     host->asked = true;
-    host->doubt = prb_clock_s() + DOUBT;
+    host->began = prb_clock_s();
+    host->doubt = host->began + DOUBT;
     asking->open++;
     asking->left--;
 }
@@ -510,8 +569,10 @@ static bool send_some(struct asking *asking, struct prb_error *err)
         return publish(nats, asking->inbox, TAG_ALL, subject, asking->text, err);
     }
     while (asking->left && asking->next_shard < SHARDS) {
-        size_t each = asking->answers ? asking->bytes / asking->answers + 1 : IN_FLIGHT;
-        if (asking->open && (asking->open + 1) * each > IN_FLIGHT)
+        /* Those that are slow hold up nobody. */
+        size_t each = asking->answers ? asking->bytes / asking->answers + 1 : UNKNOWN;
+        size_t comes = asking->open > asking->slow ? asking->open - asking->slow : 0;
+        if (comes && (comes + 1) * each > IN_FLIGHT)
             break;
         unsigned shard = asking->next_shard++;
         size_t before = asking->left;
@@ -531,21 +592,14 @@ static bool send_some(struct asking *asking, struct prb_error *err)
 static bool wait_for_all(struct asking *asking, struct prb_error *err)
 {
     struct nats *nats = asking->nats;
-    double budget = asking->request->budget + AFTER_BUDGET, end = prb_clock_s() + budget,
-           looked = 0;
+    double looked = 0;
     struct prb_bus_message message;
     while ((asking->open || asking->left) && !asking->ended) {
         struct prb_error why = {0};
-        size_t left = asking->left;
         if (!send_some(asking, err))
             return false;
-        if (left != asking->left)
-            end = prb_clock_s() + budget; /* each shard has the whole of it */
         double now = prb_clock_s();
-        if (now >= end)
-            break;
-        double wait = end - now < SLICE ? end - now : SLICE;
-        if (prb_bus_inbox_next(asking->inbox, wait, &message, &why)) {
+        if (prb_bus_inbox_next(asking->inbox, SLICE, &message, &why)) {
             take_answer(asking, &message);
             prb_bus_message_free(&message);
         } else if (why.code != PRB_TIMEOUT) {
@@ -556,7 +610,7 @@ static bool wait_for_all(struct asking *asking, struct prb_error *err)
             continue;
         looked = now;
         if (!prb_bus_check(nats->bus, err) || !goes_on(&nats->base, err) ||
-            !doubt_late(asking, err))
+            !doubt_slow(asking, err))
             return false;
     }
     return true;
@@ -657,7 +711,8 @@ static bool go(struct asking *asking, struct prb_error *err)
         if (!text || !publish(nats, asking->inbox, TAG_HOST | host->number, subject, text, err))
             return false;
         asking->open++;
-        host->doubt = prb_clock_s() + DOUBT;
+        host->began = prb_clock_s();
+        host->doubt = host->began + DOUBT;
     }
     return true;
 }
@@ -731,7 +786,7 @@ static bool nats_ask(struct prb_fleet_transport *transport, const struct prb_fle
     choose_hosts(&asking);
     bool good = request->kind->needs == PRB_FLEET_LOOK ? wait_for_all(&asking, err)
                                                        : ask_to_act(&asking, err);
-    if (asking.open)
+    if (asking.open || asking.silent)
         cancel(&asking);
     for (size_t i = 0; i < nats->count; i++)
         prb_bus_parts_deinit(&nats->hosts[i]->parts);
@@ -815,7 +870,6 @@ bool prb_cluster_hosts(const char *bus, struct prb_cluster_hosts *out, struct pr
     struct prb_fleet_transport *transport = prb_fleet_nats_open(bus, &why);
     struct nats *nats = (struct nats *)transport;
     PRB_AUTO(prb_fleet_members) struct prb_fleet_members members = {0};
-    PRB_AUTO(prb_rank_set) struct prb_rank_set silent = {0};
     *out = (struct prb_cluster_hosts){0};
     if (!transport && why.code == PRB_OK)
         return prb_cluster_own(out, err);
@@ -823,7 +877,7 @@ bool prb_cluster_hosts(const char *bus, struct prb_cluster_hosts *out, struct pr
         *err = why;
         return false;
     }
-    bool good = nats_find(transport, NULL, &members, &silent, err) &&
+    bool good = nats_find(transport, NULL, &members, err) &&
                 ((out->items = calloc(nats->count + 1, sizeof *out->items)) || prb_nomem(err));
     for (size_t i = 0; good && i < nats->count; i++) {
         struct host *host = nats->hosts[i];

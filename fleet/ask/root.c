@@ -16,7 +16,7 @@ struct prb_fleet {
     struct prb_fleet_transport *transport;
     double budget; /* s; 0: the kind's */
     struct prb_fleet_members members;
-    struct prb_rank_set silent, asked;
+    struct prb_rank_set asked;
     double looked; /* by prb_clock_s */
     char job[128];
     struct prb_fleet_info info;
@@ -105,16 +105,46 @@ static bool choose_ranks(struct prb_fleet *fleet, struct prb_error *err)
     return true;
 }
 
-static unsigned count_hosts(const struct prb_fleet_members *members)
+static int by_host(const void *a, const void *b)
 {
-    unsigned hosts = 0;
-    for (size_t i = 0; i < members->count; i++) {
-        size_t k = 0;
-        while (k < i && strcmp(members->items[k].host, members->items[i].host) != 0)
-            k++;
-        hosts += k == i;
+    const struct prb_fleet_member *const *x = a, *const *y = b;
+    return strcmp((*x)->host, (*y)->host);
+}
+
+static bool count_hosts(const struct prb_fleet_members *members, unsigned *out)
+{
+    PRB_AUTO_FREE const struct prb_fleet_member **all = calloc(members->count + 1, sizeof *all);
+    *out = 0;
+    for (size_t i = 0; all && i < members->count; i++)
+        all[i] = &members->items[i];
+    if (all)
+        qsort(all, members->count, sizeof *all, by_host);
+    for (size_t i = 0; all && i < members->count; i++)
+        *out += !i || strcmp(all[i]->host, all[i - 1]->host) != 0;
+    return all;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct prb_fleet_member *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Those of a former look that a new one does not have: they ended. */
+static bool keep_ended(const struct prb_fleet_members *before, struct prb_fleet_members *now)
+{
+    size_t count = now->count;
+    for (size_t i = 0; i < before->count; i++) {
+        const struct prb_fleet_member *one = &before->items[i];
+        if (bsearch(one, now->items, count, sizeof *one, by_rank))
+            continue;
+        if (!PRB_GROW(now->items, now->count, now->cap))
+            return false;
+        now->items[now->count++] = *one;
     }
-    return hosts;
+    if (now->count > count)
+        qsort(now->items, now->count, sizeof *now->items, by_rank);
+    return true;
 }
 
 /* What one look at the job says; the ranks that a former one knew, and this one does not, are kept:
@@ -122,21 +152,13 @@ static unsigned count_hosts(const struct prb_fleet_members *members)
 static bool look(struct prb_fleet *fleet, struct prb_error *err)
 {
     PRB_AUTO(prb_fleet_members) struct prb_fleet_members now = {0};
-    prb_rank_set_deinit(&fleet->silent);
-    if (!fleet->transport->ops->find(fleet->transport, NULL, &now, &fleet->silent, err))
+    unsigned hosts;
+    if (!fleet->transport->ops->find(fleet->transport, NULL, &now, err))
         return false;
     if (!choose(fleet, &now, err))
         return fleet->members.count > 0; /* all have ended since */
-    for (size_t i = 0; i < fleet->members.count; i++) {
-        bool known = false;
-        for (size_t k = 0; k < now.count && !known; k++)
-            known = now.items[k].rank == fleet->members.items[i].rank;
-        if (known)
-            continue;
-        if (!PRB_GROW(now.items, now.count, now.cap))
-            return prb_nomem(err);
-        now.items[now.count++] = fleet->members.items[i];
-    }
+    if (!keep_ended(&fleet->members, &now) || !count_hosts(&now, &hosts))
+        return prb_nomem(err);
     prb_fleet_members_deinit(&fleet->members);
     fleet->members = now;
     now = (struct prb_fleet_members){0};
@@ -145,7 +167,7 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
     fleet->info = (struct prb_fleet_info){
         .job = fleet->job,
         .world_size = world_of(&fleet->members),
-        .hosts = count_hosts(&fleet->members),
+        .hosts = hosts,
         .transport = fleet->transport->ops->name,
         .members = fleet->members.items,
         .member_count = fleet->members.count,
@@ -164,7 +186,6 @@ void prb_fleet_close(struct prb_fleet *fleet)
         fleet->transport->ops->close(fleet->transport);
     prb_fleet_members_deinit(&fleet->members);
     prb_fleet_address_deinit(&fleet->address);
-    prb_rank_set_deinit(&fleet->silent);
     prb_rank_set_deinit(&fleet->asked);
     free(fleet);
 }
@@ -276,12 +297,21 @@ static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
                          gone ? "the process ended" : NULL);
         one->pid = member->pid;
     }
-    for (int rank = prb_rank_set_next(&fleet->silent, -1); rank >= 0;
-         rank = prb_rank_set_next(&fleet->silent, rank)) {
-        struct prb_coverage_rank *one = prb_coverage_find(coverage, rank);
-        if (one && one->state == PRB_COVERAGE_MISSING)
-            one->state = PRB_COVERAGE_SILENT;
-    }
+}
+
+/* Who is asked: not a rank that two claim. */
+static bool take_ranks(const struct prb_fleet *fleet, struct prb_coverage *coverage,
+                       struct prb_rank_set *out)
+{
+    for (size_t i = 0; i < fleet->members.count; i++)
+        if (fleet->members.items[i].refused[0])
+            prb_coverage_set(coverage, fleet->members.items[i].rank, PRB_COVERAGE_FAILED,
+                             fleet->members.items[i].refused);
+    for (size_t i = 0; i < coverage->count; i++)
+        if (coverage->items[i].state != PRB_COVERAGE_FAILED &&
+            !prb_rank_set_add(out, coverage->items[i].rank, coverage->items[i].rank))
+            return false;
+    return true;
 }
 
 bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, void *result,
@@ -299,8 +329,10 @@ bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, 
         return false;
     if (fleet->budget > 0)
         request.budget = fleet->budget;
-    if (!prb_rank_set_unite(&request.ranks, &fleet->asked))
+    if (!take_ranks(fleet, coverage_out, &request.ranks))
         return prb_nomem(err);
+    if (!request.ranks.count)
+        return true;
     struct asking asking = {&request, coverage_out, result};
     if (!fleet->transport->ops->ask(fleet->transport, &request, &fleet->members, got, &asking, err))
         return false;

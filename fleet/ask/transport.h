@@ -16,10 +16,9 @@ typedef bool prb_fleet_got_fn(void *context, const struct prb_fleet_reply *reply
 struct prb_fleet_transport_ops {
     const char *name;
     /* All ranks of all jobs (job NULL), or of one, that are known now: from the hosts themselves,
-     * and, marked by silent_out, those whose host is known and does not answer. */
+     * and what is remembered of hosts that do not answer. */
     bool (*find)(struct prb_fleet_transport *transport, const char *job,
-                 struct prb_fleet_members *out, struct prb_rank_set *silent_out,
-                 struct prb_error *err);
+                 struct prb_fleet_members *out, struct prb_error *err);
     /* Send the request to all hosts that may have ranks of it, and give each reply as it comes,
      * until all hosts of members have answered, the budget and 200 ms are over, or got or go_on
      * says false. */
