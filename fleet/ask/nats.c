@@ -324,8 +324,8 @@ static bool is_remembered(const struct prb_fleet_members *out, size_t live,
 {
     size_t first = first_of(out, live, one);
     int world = -1;
-    for (size_t i = first; i < live && strcmp(out->items[i].job, one->job) == 0 &&
-                           out->items[i].uid == one->uid;
+    for (size_t i = first;
+         i < live && strcmp(out->items[i].job, one->job) == 0 && out->items[i].uid == one->uid;
          i++) {
         if (out->items[i].rank == one->rank)
             return false;
@@ -349,7 +349,8 @@ static bool collect(struct nats *nats, const char *job, struct prb_fleet_members
             struct host *host = nats->hosts[i];
             for (size_t k = 0; k < host->entry.members.count && host->told == (bool)told; k++) {
                 struct prb_fleet_member *one = &host->entry.members.items[k];
-                if ((job && strcmp(one->job, job) != 0) || (!told && !is_remembered(out, live, one)))
+                if ((job && strcmp(one->job, job) != 0) ||
+                    (!told && !is_remembered(out, live, one)))
                     continue;
                 if (!PRB_GROW(out->items, out->count, out->cap))
                     return prb_nomem(err);

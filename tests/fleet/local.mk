@@ -4,3 +4,8 @@ EXTRA_DIST += %D%/bus.py %D%/hosts.py %D%/nats_client.py
 # Jobs of several ranks.
 PYTESTS += %D%/test_job_ranks.py %D%/test_hang.py %D%/test_sql.py
 EXTRA_DIST += %D%/conftest.py
+# Hosts that are not there; record.py made their stacks.
+check_PROGRAMS += %D%/fake_hosts
+tests_fleet_fake_hosts_LDADD = libprb.la $(JANSSON_LIBS) -lpthread
+PYTESTS += %D%/test_many_ranks.py %D%/test_nemesis.py %D%/test_job_on_hosts.py
+EXTRA_DIST += %D%/fakes.py %D%/record.py %D%/corpus/stacks.json

@@ -2,9 +2,14 @@
 the next; "pids RANK0 ... RANK3" is said when the guilty rank is at the place where it stays.  The ranks are forked, so that
 torch is imported once; their RANK and the like are set inside, as Ray and torch.multiprocessing do.
 
+Behind JOB may stand ADDRESS and DEVICE, and a process for each rank: the rank is in the namespaces of that process and reaches
+the others by the device; ADDRESS is that of rank 0.
+
 Under torchrun: hang_jobs.py CASE GUILTY is one rank.
 """
 
+import ctypes
+import itertools
 import os
 import signal
 import socket
@@ -16,6 +21,9 @@ import torch
 from torch import distributed
 
 RANKS = 4
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x20000000, 0x40000000
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Rank:
@@ -115,23 +123,50 @@ class Rank:
             step += 1
 
 
-def start(case, guilty, job):
+def enter(space, tell):
+    """Go on in a child of this process, which is in the namespaces of another and ends with this one."""
+    spaces = os.pidfd_open(space)
+    if LIBC.setns(spaces, CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWPID | CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+    child = os.fork()
+    if child:
+        tell(child)
+        os.waitpid(child, 0)
+        os._exit(0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+        return one.getsockname()[1]
+
+
+_ports = itertools.count(29500)
+
+
+def start(case, guilty, job, address="127.0.0.1", device="lo", *spaces):
+    """(processes to end, ranks)"""
+    port = next(_ports) if spaces else free_port()
     reader, writer = os.pipe()
+    told, tell = os.pipe()
     pids = []
     for rank in range(RANKS):
         pids.append(os.fork())
         if not pids[-1]:
-            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
-                              MASTER_PORT=str(port), PROBING_JOB=job)
+            os.environ.update(RANK=str(rank), LOCAL_RANK="0" if spaces else str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR=address,
+                              MASTER_PORT=str(port), PROBING_JOB=job, GLOO_SOCKET_IFNAME=device)
             os.close(reader)
+            if spaces:
+                enter(int(spaces[rank]), lambda pid: os.write(tell, b"%d %d\n" % (rank, pid)))
             Rank(case, guilty, lambda: os.write(writer, b"x")).train()
     os.close(writer)
+    os.close(tell)
     os.read(reader, 1)
     os.close(reader)
-    return pids
+    with open(told) as lines:
+        inside = dict(map(int, lines.readline().split()) for _ in spaces)
+    return pids, [inside[rank] for rank in range(RANKS)] if spaces else pids
 
 
 def end(pids):
@@ -145,9 +180,9 @@ def serve():
     print("ready", flush=True)
     for line in sys.stdin:
         end(pids)
-        case, guilty, job = line.split()
-        pids = start(case, int(guilty), job)
-        print("pids", *pids, flush=True)
+        case, guilty, job, *where = line.split()
+        pids, ranks = start(case, int(guilty), job, *where)
+        print("pids", *ranks, flush=True)
     end(pids)
 
 

@@ -1,0 +1,79 @@
+"""Merged stacks of hundreds of ranks on hosts that are not there, compared with what these ranks are.
+
+PROBING_FLEET_RANKS: how many (512; of 10,000 the second look must end within a second).
+"""
+
+import json
+import os
+import resource
+import shutil
+import time
+
+import pytest
+
+from bus import Bus
+from fakes import Fakes, Record, shown, states
+
+pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
+                                reason="no nats-server")
+RANKS = int(os.environ.get("PROBING_FLEET_RANKS", 512))
+EACH = 8
+PARTIAL = 15
+RECORD = Record()
+
+
+@pytest.fixture(scope="module")
+def bus():
+    one = Bus()
+    one.up()
+    yield one
+    one.remove()
+
+
+@pytest.fixture(scope="module")
+def many(bus):
+    """RANKS ranks of two jobs, as many on each of the hosts."""
+    one = Fakes(os.path.join(bus.folder, "agent"), ("llama", "other"), 0, RANKS // EACH, EACH, connections=4)
+    yield one
+    one.end()
+
+
+def look(bus, *words, job="llama"):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    done = bus.run("-t", "@" + job, *words)
+    seconds = time.monotonic() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("{} ranks: {:.3f} s, CPU {:.3f} s".format(RANKS, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+    return done, seconds
+
+
+def test_merged(bus, many):
+    """Each stack once, with all of its ranks; the ranks of one job alone."""
+    for job in ("llama", "other"):
+        done, seconds = look(bus, "backtrace", "--json", job=job)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert set(states(told["coverage"]).values()) == {"answered"} and told["coverage"]["expected"] == RANKS
+        assert shown(told["rows"]) == RECORD.groups(range(RANKS), job)
+    assert RANKS < 10000 or seconds < 1
+
+
+def test_odd_one_first(bus, many):
+    """One rank among all stands elsewhere: it is the first that is shown."""
+    odd = RANKS * 47 // 100
+    many.order("odd", odd)
+    done, _ = look(bus, "backtrace", "--json")
+    rows = json.loads(done.stdout)["rows"]
+    many.order("odd", -1)
+    assert shown(rows) == RECORD.groups(range(RANKS), "llama", odd)
+    assert rows[0]["ranks"] == str(odd) and any(frame["name"].endswith("read_shard") for frame in rows[0]["frames"]), rows[0]
+
+
+def test_some_ranks(bus, many):
+    """Only they are asked for, and nobody else is in the answer."""
+    chosen = [1, 2, 3, EACH, *range(3 * EACH, 5 * EACH), RANKS - 1]
+    done, _ = look(bus, "backtrace", "--json", job="other:1-3,{},{}-{},{}".format(EACH, 3 * EACH, 5 * EACH - 1, RANKS - 1))
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["coverage"]["expected"] == len(chosen), done.stderr
+    assert shown(told["rows"]) == RECORD.groups(chosen, "other")
