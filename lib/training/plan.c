@@ -15,6 +15,7 @@
 #define READINGS_MAX 64
 #define READINGS_ENOUGH 12 /* once a counter serves */
 #define COUNTERS_MAX 64
+#define HOPELESS 0.3 /* of the time: without a step until then there are too few until the end */
 #define PAUSE_NS 20000000
 
 PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
@@ -157,7 +158,7 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
     PRB_AUTO(prb_step_clock)
     struct prb_step_clock *clock = heap ? prb_step_clock_new(heap, err) : NULL;
     PRB_AUTO_FREE struct reading *readings = calloc(READINGS_MAX, sizeof *readings);
-    double until = prb_clock_s() + seconds;
+    double began = prb_clock_s(), until = began + seconds;
     size_t count = 0, tries = 0, best;
     bool serves = false;
     if (!clock || !readings)
@@ -178,6 +179,8 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
             reading->values[i] = prb_step_clock_last(clock, i);
         count++;
         serves = prb_step_clock_best(clock, &best);
+        if (reading->ended == readings[0].ended && prb_clock_s() > began + HOPELESS * seconds)
+            break;
     }
     if (!serves || !usual(readings, count, best, offset_out))
         return prb_fail(err, PRB_NOT_FOUND, "no number of the program counts its steps");

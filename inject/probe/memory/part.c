@@ -24,11 +24,11 @@ static struct {
     pthread_cond_t changed;
     bool wanted;  /* it is to be on */
     bool running; /* there is a thread */
-    bool done;    /* the thread has done what is wanted, as far as can be */
+    bool done;    /* what is wanted is so, as far as can be: nothing is, at first */
     bool python;  /* Python's allocators are wrapped; with the GIL, too */
     bool tried;   /* … or cannot be */
     struct prb_error why;
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .done = true};
 
 static bool is_on(void) { return prb_settings_number("probing.memory.profile", 0) != 0; }
 
@@ -229,7 +229,8 @@ static void forked(void)
 {
     pthread_mutex_init(&state.lock, NULL);
     pthread_cond_init(&state.changed, NULL);
-    state.wanted = state.running = state.done = state.python = state.tried = false;
+    state.wanted = state.running = state.python = state.tried = false;
+    state.done = true;
     prb_memory_record_forked();
     prb_memory_native_forked();
 }
