@@ -303,7 +303,7 @@ bool prb_db_failure(struct prb_db *db, int rc, const char *text, size_t len,
                        db->refused ? db->refused : "a change of a table");
         return prb_error_remedy(err, "use SELECT, SHOW TABLES or DESCRIBE");
     }
-    int place = sqlite3_error_offset(db->sqlite);
+    int place = prb_sqlite_error_offset(db->sqlite);
     const char *table = behind(message, "no such table: ");
     return table ? refuse_table(db, &source, table, err)
                  : refuse_rest(db, &source, place, message, err);

@@ -98,9 +98,9 @@ static int op_of(unsigned char op)
 /* The constant of a term, borrowed until the call ends.  False: it is none. */
 static bool constant(sqlite3_index_info *info, int term, struct prb_value *out)
 {
-    sqlite3_value *value = NULL;
+    sqlite3_value *value = prb_sqlite_rhs_value(info, term);
     *out = (struct prb_value){.type = PRB_NULL_VALUE};
-    if (sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK || !value)
+    if (!value)
         return false;
     switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:

@@ -33,7 +33,8 @@ static struct prb_lazy library = {.soname = PRB_SONAME_SQLITE,
                                   .functions = &functions,
                                   .count = sizeof names / sizeof *names};
 
-#define OLDEST 3038000 /* sqlite3_error_offset, sqlite3_vtab_rhs_value */
+#define OLDEST 3034000
+#define WITH_RHS_VALUE 3038000 /* sqlite3_error_offset, too */
 
 /* As sqlite3_load_extension(3) calls an extension's entry point. */
 static int receive(sqlite3 *sqlite, char **message, const sqlite3_api_routines *api)
@@ -48,7 +49,7 @@ static bool open_any(const char *path, int flags, sqlite3 **out, struct prb_erro
     if (!prb_lazy_open(&library, err))
         return false;
     if (functions.sqlite3_libversion_number() < OLDEST)
-        return prb_fail(err, PRB_UNSUPPORTED, "SQLite %d is too old: 3.38 is needed",
+        return prb_fail(err, PRB_UNSUPPORTED, "SQLite %d is too old: 3.34 is needed",
                         functions.sqlite3_libversion_number());
     void (*entry)(void) = (void (*)(void))receive;
     bool first = !sqlite3_api;
@@ -63,6 +64,34 @@ static bool open_any(const char *path, int flags, sqlite3 **out, struct prb_erro
     *out = NULL;
     return prb_fail(err, rc == SQLITE_NOMEM ? PRB_NOMEM : PRB_IO, "cannot open SQLite: %s",
                     functions.sqlite3_errstr(rc));
+}
+
+/* The table that an older library hands over ends before them. */
+#if defined(HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE) ||                                    \
+    defined(HAVE_STRUCT_SQLITE3_API_ROUTINES_ERROR_OFFSET)
+static bool has_newer(void) { return functions.sqlite3_libversion_number() >= WITH_RHS_VALUE; }
+#endif
+
+sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term)
+{
+    sqlite3_value *value = NULL;
+#ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE
+    if (has_newer() && sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK)
+        return NULL;
+#else
+    (void)info, (void)term;
+#endif
+    return value;
+}
+
+int prb_sqlite_error_offset(sqlite3 *sqlite)
+{
+#ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_ERROR_OFFSET
+    if (has_newer())
+        return sqlite3_error_offset(sqlite);
+#endif
+    (void)sqlite;
+    return -1;
 }
 
 bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)

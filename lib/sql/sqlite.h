@@ -12,6 +12,17 @@
 
 extern const sqlite3_api_routines *sqlite3_api; /* set by the first prb_sqlite_open */
 
+/* Since 3.38; of older ones no term has a constant, so more is read than a statement needs. */
+#ifndef SQLITE_INDEX_CONSTRAINT_LIMIT
+#define SQLITE_INDEX_CONSTRAINT_LIMIT 73
+#define SQLITE_INDEX_CONSTRAINT_OFFSET 74
+#endif
+
+/* In xBestIndex: the constant of a term, borrowed until the call ends; NULL: it is none. */
+sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term);
+/* Where in the text the last statement is wrong; -1: not known. */
+int prb_sqlite_error_offset(sqlite3 *sqlite);
+
 /* A connection in memory of its own.  UNSUPPORTED: no SQLite, or one that is too old. */
 bool prb_sqlite_open(sqlite3 **out, struct prb_error *err);
 

@@ -82,11 +82,10 @@ static int vtab_disconnect(sqlite3_vtab *vtab)
 /* Whether a term is column = the text that asks for nothing more. */
 static bool is_unless(sqlite3_index_info *info, int term, const char *unless)
 {
-    sqlite3_value *value = NULL;
-    if (!unless || info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ ||
-        sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK || !value)
+    if (!unless || info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ)
         return false;
-    const char *text = (const char *)sqlite3_value_text(value);
+    sqlite3_value *value = prb_sqlite_rhs_value(info, term);
+    const char *text = value ? (const char *)sqlite3_value_text(value) : NULL;
     return text && strcmp(text, unless) == 0;
 }
 
