@@ -6,24 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/print/out.h"
-
-static const char *const pythons[] = {"python3", "python"};
-
-/* The first of PATH; NOT_FOUND. */
-static bool find_python(char out[PATH_MAX], struct prb_error *err)
-{
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++)
-        for (const char *at = path; at && *at;) {
-            size_t len = strcspn(at, ":");
-            int n = snprintf(out, PATH_MAX, "%.*s/%s", (int)len, at, pythons[i]);
-            if (*at == '/' && n < PATH_MAX && access(out, X_OK) == 0)
-                return true;
-            at += len + (at[len] == ':');
-        }
-    return prb_cli_fail(err, PRB_NOT_FOUND, "a notebook's kernel is a Python program",
-                        "no python on PATH");
-}
+#include "cli/python.h"
 
 /* $JUPYTER_DATA_DIR, else the user's folder; then kernels/probing.  The caller frees it. */
 static char *folder(struct prb_error *err)
@@ -84,7 +67,7 @@ static bool run_kernel(const struct prb_run *run, struct prb_error *err)
     if (strcmp(run->arguments[0], "install") != 0)
         return prb_usage(run, err, "\"%.40s\" is none of install", run->arguments[0]);
     PRB_AUTO_FREE char *path = folder(err);
-    return path && find_python(python, err) && make_folders(path, err) &&
+    return path && prb_find_python(python, err) && make_folders(path, err) &&
            write_spec(path, python, err);
 }
 

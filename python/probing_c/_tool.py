@@ -29,8 +29,9 @@ def path():
 
 def main():
     # type: () -> int
-    """The `probing` and the `probing-c` command: becomes the tool."""
+    """The `probing` and the `probing-c` command: becomes the tool, for which this Python is the one to start."""
     _other.warned("probing")
+    os.environ.setdefault("PROBING_PYTHON", sys.executable or "")
     try:
         os.execv(path(), ["probing"] + sys.argv[1:])
     except (OSError, ProbeError) as error:
