@@ -92,7 +92,39 @@ def test_two_moments(job, serve, tab):
     raise AssertionError("nothing ever moved")
 
 
-@pytest.mark.skip(reason="one run in six the page shows no age of these 40 stacks of 900 frames in 30 s: a fault that is not understood yet")
+AGE = "least => [...document.querySelectorAll('summary .since')].some(one => parseFloat(/unchanged for ([\\d.]+) s/.exec(one.innerText)?.[1]) > least)"
+
+
+def test_age_grows(job, serve, tab):
+    """Where nothing moves the server says that all is the same; who stands since when is told all the same, and the slider goes on."""
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    one.open(hangs.pid, "stacks")
+    for seconds in (0, 2, 4):
+        one.page.wait_for_function(AGE, arg=seconds)
+    one.page.wait_for_function("() => Number(document.querySelector('.slider input').max) > 3")
+
+
+def test_freeze(job, serve, tab):
+    """What came while the page was frozen is seen when it goes on, also where nothing comes behind it."""
+    deep = job("deep", "2", "5")
+    one = tab(serve(), watched=(deep.pid,))
+    came = []
+    one.page.on("websocket", lambda line: line.on("framereceived", lambda data: came.append(str(data))))
+    for screen, before, after in (("profile?mode=wall", "enter_0_", "enter_2_"), ("stacks", "enter_2_", "enter_4_")):
+        one.open(deep.pid, screen)
+        one.until(before)
+        one.page.click("button:text('Freeze')")
+        deep.send_signal(signal.SIGUSR1)
+        begun = time.monotonic()
+        while not any(after in data for data in came):
+            assert time.monotonic() < begun + DEADLINE
+            one.page.wait_for_timeout(100)
+        assert after not in one.text()
+        one.page.click("button:text('Frozen')")
+        one.until(after)
+
+
 def test_account_begun_anew(job, serve, tab):
     """When a process has shown the server so many stacks that its account begins anew, who stands still stands since then as before."""
     deep = job("deep")

@@ -12,6 +12,19 @@ function send(words) {
     if (ready)
         socket?.send(JSON.stringify(words));
 }
+function give(one, message) {
+    const time = message.time ?? 0;
+    if (message.value !== undefined)
+        one.held = message.value;
+    if (state.frozen && !one.pieces)
+        return;
+    const value = one.held;
+    delete one.held;
+    if (value !== undefined)
+        one.value(value, time);
+    else if (message.same)
+        one.same?.(time);
+}
 function take(message) {
     if (message.id === 1) {
         ready = true;
@@ -26,8 +39,8 @@ function take(message) {
             subscriptions.delete(message.id);
         one.failed(new Refused(0, message.error.message, message.error.remedy));
     }
-    else if (one && message.value !== undefined && !state.frozen) {
-        one.value(message.value, message.time ?? 0);
+    else if (one) {
+        give(one, message);
     }
 }
 function connect() {
@@ -64,9 +77,9 @@ function close() {
         one?.close();
 }
 addEventListener("visibilitychange", () => (hidden() ? close() : open()));
-export function subscribe(words, value, failed) {
+export function subscribe(words, taker) {
     const id = next++;
-    subscriptions.set(id, { words, value, failed });
+    subscriptions.set(id, { words, ...taker });
     send({ id, op: "sub", ...words });
     if (!hidden())
         open();
@@ -77,16 +90,16 @@ export function subscribe(words, value, failed) {
             close();
     };
 }
-export function useLive(words, take) {
+export function useLive(words, take, same) {
     const [error, setError] = useState(null);
-    const latest = useRef(take);
-    latest.current = take;
+    const latest = useRef({ take, same });
+    latest.current = { take, same };
     const key = words ? JSON.stringify(words) : "";
     useEffect(() => {
         setError(null);
         if (!words)
             return;
-        return subscribe(words, (value, time) => latest.current(value, time), setError);
+        return subscribe(words, { value: (value, time) => latest.current.take(value, time), same: (time) => latest.current.same(time), failed: setError });
     }, [key]);
     return error;
 }

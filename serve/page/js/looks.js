@@ -1,3 +1,7 @@
+export function metAgain(stacks, time) {
+    const later = Math.max(0, time - stacks.time);
+    return { ...stacks, time, threads: stacks.threads.map((one) => ({ ...one, since: one.since === null ? null : one.since + later })) };
+}
 export const framesOf = (stacks, thread) => (stacks.stacks[thread.stack] ?? []).map((at) => stacks.frames[at]).filter((one) => one !== undefined);
 export const mainThread = (stacks, pid) => stacks.threads.find((one) => one.id === pid) ?? stacks.threads[0];
 export const frameName = (frame) => frame.name ?? (frame.kind === "broken" ? "(the stack breaks off here)" : "?");

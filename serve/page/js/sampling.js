@@ -52,7 +52,7 @@ function byIncrements(flame, target, native, mode, tell) {
     const failed = (error) => tell({ samples: 0, seconds: 0, error });
     const listen = (words) => {
         if (!gone)
-            stop = subscribe({ topic: "flame", every: 1, ...words }, take, failed);
+            stop = subscribe({ topic: "flame", every: 1, ...words }, { value: take, failed, pieces: true });
     };
     if (!has("/profiles")) {
         listen({ target, rate: 100, mode, native });
@@ -111,7 +111,7 @@ export function useFlame(target, native, mode) {
         if (target.startsWith("file:"))
             return;
         const tell = (change) => {
-            if (!held.current || change.error)
+            if (!(held.current || state.frozen) || change.error)
                 setTold((old) => ({ ...old, ...change }));
         };
         return (live ? byIncrements : byFiles)(mine, target, native, mode, tell);

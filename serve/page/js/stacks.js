@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from "./hooks.js";
 import { askJson, at, has } from "./net.js";
 import { set } from "./place.js";
 import { count, duration, plain } from "./format.js";
-import { frameName, framePlace, framesOf, groups, sameStack, since, threadState } from "./looks.js";
+import { frameName, framePlace, framesOf, groups, metAgain, sameStack, since, threadState } from "./looks.js";
 import { note, STUCK, watched } from "./watch.js";
 import { usePolled, useWatch } from "./polled.js";
 import { hasLive, useLive } from "./live.js";
@@ -87,7 +87,12 @@ function useLooks(target, native) {
             all.shift();
         again((n) => n + 1);
     };
-    const failed = useLive(live ? { topic: "stacks", target, every: 1, ...(native ? { native: true } : {}) } : null, (value) => take(value));
+    const still = (time) => {
+        const last = looks.current.all.at(-1);
+        if (last)
+            take(metAgain(last.stacks, time));
+    };
+    const failed = useLive(live ? { topic: "stacks", target, every: 1, ...(native ? { native: true } : {}) } : null, (value) => take(value), still);
     const polled = usePolled(live ? "" : key, 1, async (signal) => {
         const stacks = await askJson(at(target, "stacks", native ? { native: "1" } : {}), { signal });
         take(stacks);

@@ -13,10 +13,16 @@ interface Message {
   error?: { code: string; message: string; remedy: string; retryable: boolean };
 }
 
-interface Subscription {
-  words: Record<string, unknown>;
+interface Taker {
   value: (value: unknown, time: number) => void;
   failed: (error: Error) => void;
+  same?: (time: number) => void; // it is still the value before
+  pieces?: boolean; // each value goes on where the one before ended: none is left out while the page is frozen
+}
+
+interface Subscription extends Taker {
+  words: Record<string, unknown>;
+  held?: unknown; // came while the page was frozen
 }
 
 const subscriptions = new Map<number, Subscription>();
@@ -31,6 +37,16 @@ function send(words: Record<string, unknown>): void {
   if (ready) socket?.send(JSON.stringify(words));
 }
 
+function give(one: Subscription, message: Message): void {
+  const time = message.time ?? 0;
+  if (message.value !== undefined) one.held = message.value;
+  if (state.frozen && !one.pieces) return;
+  const value = one.held;
+  delete one.held;
+  if (value !== undefined) one.value(value, time);
+  else if (message.same) one.same?.(time);
+}
+
 function take(message: Message): void {
   if (message.id === 1) {
     ready = true;
@@ -42,8 +58,8 @@ function take(message: Message): void {
   if (message.error && one) {
     if (!message.error.retryable) subscriptions.delete(message.id);
     one.failed(new Refused(0, message.error.message, message.error.remedy));
-  } else if (one && message.value !== undefined && !state.frozen) {
-    one.value(message.value, message.time ?? 0);
+  } else if (one) {
+    give(one, message);
   }
 }
 
@@ -81,9 +97,9 @@ function close(): void {
 /** A hidden tab costs nothing; what it showed is asked for anew when it is seen. */
 addEventListener("visibilitychange", () => (hidden() ? close() : open()));
 
-export function subscribe(words: Record<string, unknown>, value: Subscription["value"], failed: Subscription["failed"]): () => void {
+export function subscribe(words: Record<string, unknown>, taker: Taker): () => void {
   const id = next++;
-  subscriptions.set(id, { words, value, failed });
+  subscriptions.set(id, { words, ...taker });
   send({ id, op: "sub", ...words });
   if (!hidden()) open();
   return () => {
@@ -92,16 +108,19 @@ export function subscribe(words: Record<string, unknown>, value: Subscription["v
   };
 }
 
-/** Give each value of a topic to `take`, as long as the words stay; null: nothing is asked.  Returns why it ended. */
-export function useLive(words: Record<string, unknown> | null, take: (value: unknown, time: number) => void): Error | null {
+/**
+ * Give each value of a topic to `take`, and to `same` when it is still the value before, as long as the words stay; null: nothing is
+ * asked.  Returns why it ended.
+ */
+export function useLive(words: Record<string, unknown> | null, take: Taker["value"], same: (time: number) => void): Error | null {
   const [error, setError] = useState<Error | null>(null);
-  const latest = useRef(take);
-  latest.current = take;
+  const latest = useRef({ take, same });
+  latest.current = { take, same };
   const key = words ? JSON.stringify(words) : "";
   useEffect(() => {
     setError(null);
     if (!words) return;
-    return subscribe(words, (value, time) => latest.current(value, time), setError);
+    return subscribe(words, { value: (value, time) => latest.current.take(value, time), same: (time) => latest.current.same(time), failed: setError });
   }, [key]);
   return error;
 }

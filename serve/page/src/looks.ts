@@ -29,6 +29,12 @@ export interface Stacks {
   warning: string | null;
 }
 
+/** The same stacks, met again at that time. */
+export function metAgain(stacks: Stacks, time: number): Stacks {
+  const later = Math.max(0, time - stacks.time);
+  return { ...stacks, time, threads: stacks.threads.map((one) => ({ ...one, since: one.since === null ? null : one.since + later })) };
+}
+
 export interface Process {
   id: string;
   pid: number;

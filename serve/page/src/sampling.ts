@@ -87,7 +87,7 @@ function byIncrements(flame: Flame, target: string, native: boolean, mode: strin
   };
   const failed = (error: Error): void => tell({ samples: 0, seconds: 0, error });
   const listen = (words: Record<string, unknown>): void => {
-    if (!gone) stop = subscribe({ topic: "flame", every: 1, ...words }, take, failed);
+    if (!gone) stop = subscribe({ topic: "flame", every: 1, ...words }, { value: take, failed, pieces: true });
   };
   if (!has("/profiles")) {
     listen({ target, rate: 100, mode, native });
@@ -143,7 +143,7 @@ export function useFlame(target: string, native: boolean, mode: string): Samplin
     setTold({ samples: 0, seconds: 0 });
     if (target.startsWith("file:")) return;
     const tell = (change: Change): void => {
-      if (!held.current || change.error) setTold((old) => ({ ...old, ...change }));
+      if (!(held.current || state.frozen) || change.error) setTold((old) => ({ ...old, ...change }));
     };
     return (live ? byIncrements : byFiles)(mine, target, native, mode, tell);
   }, [target, native, mode, round]);

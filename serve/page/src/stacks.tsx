@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "./hooks.js";
 import { askJson, at, has } from "./net.js";
 import { set } from "./place.js";
 import { count, duration, plain } from "./format.js";
-import { frameName, framePlace, framesOf, groups, sameStack, since, threadState, type Group, type Stacks, type Thread } from "./looks.js";
+import { frameName, framePlace, framesOf, groups, metAgain, sameStack, since, threadState, type Group, type Stacks, type Thread } from "./looks.js";
 import { note, STUCK, watched } from "./watch.js";
 import { usePolled, useWatch } from "./polled.js";
 import { hasLive, useLive } from "./live.js";
@@ -119,7 +119,11 @@ function useLooks(target: string, native: boolean): { looks: Look[]; error: Erro
     if (all.length > KEPT) all.shift();
     again((n) => n + 1);
   };
-  const failed = useLive(live ? { topic: "stacks", target, every: 1, ...(native ? { native: true } : {}) } : null, (value) => take(value as Stacks));
+  const still = (time: number): void => {
+    const last = looks.current.all.at(-1);
+    if (last) take(metAgain(last.stacks, time));
+  };
+  const failed = useLive(live ? { topic: "stacks", target, every: 1, ...(native ? { native: true } : {}) } : null, (value) => take(value as Stacks), still);
   const polled = usePolled(live ? "" : key, 1, async (signal) => {
     const stacks = await askJson<Stacks>(at(target, "stacks", native ? { native: "1" } : {}), { signal });
     take(stacks);

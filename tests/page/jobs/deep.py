@@ -1,10 +1,10 @@
-"""Forty threads, each 900 frames deep, in stacks that differ; each SIGUSR1 they return, and go down through another line."""
+"""Forty threads (or as many as the first word says), each 900 frames deep (the second), in stacks that differ; each SIGUSR1 they return, and go down through another line."""
 
 import signal
 import sys
 import threading
 
-THREADS, DEPTH = 40, 900
+THREADS, DEPTH = (int(word) for word in sys.argv[1:] or ("40", "900"))
 sys.setrecursionlimit(5000)
 threading.stack_size(16 << 20)
 turn = 0
