@@ -34,12 +34,13 @@ struct connection { /* libwebsockets' memory for each request */
     struct prb_work_item *item;
     size_t body_length; /* as the request says */
     size_t sent;
-    bool refused; /* the answer is there, and goes out when the body has come */
-    bool whole;   /* the answer is there */
-    bool begun;   /* its headers are sent */
-    bool head;    /* without a body */
-    bool waits;   /* a worker has it */
-    bool stream;  /* it is a line for each time */
+    bool refused;   /* the answer is there, and goes out when the body has come */
+    bool whole;     /* the answer is there */
+    bool begun;     /* its headers are sent */
+    bool head;      /* without a body */
+    bool waits;     /* a worker has it */
+    bool stream;    /* it is a line for each time */
+    bool no_status; /* errors, too, are answered by 200 */
     struct prb_again again;
 };
 
@@ -120,6 +121,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
     item->question.proxied = shown.proxied;
     item->question.local = guest->peer.local && !shown.proxied;
     prb_request_rest(wsi, http->serve, &item->question);
+    connection->no_status = prb_request_hides_status(wsi);
     if (!measured) {
         *err = length_err;
         *status = length_status;
@@ -244,9 +246,13 @@ static bool send_headers(struct lws *wsi, struct connection *connection)
     unsigned char *start = http->piece + LWS_PRE, *at = start, *end = start + 4096;
     int status = answer->status ? answer->status : 200;
     bool stream = connection->stream; /* its end is not known (RFC 9112 section 7.1) */
+    bool hide = connection->no_status && status >= 400;
+    char number[16];
+    snprintf(number, sizeof number, "%d", status);
     const char *type = stream ? "application/jsonl" : answer->type;
     bool ok =
-        lws_add_http_header_status(wsi, (unsigned)status, &at, end) == 0 &&
+        lws_add_http_header_status(wsi, hide ? 200 : (unsigned)status, &at, end) == 0 &&
+        (!hide || add(wsi, "probing-status:", number, &at, end)) &&
         (!type || add(wsi, "content-type:", type, &at, end)) &&
         (stream ? add(wsi, "transfer-encoding:", "chunked", &at, end)
                 : lws_add_http_header_content_length(wsi, answer->body.len, &at, end) == 0) &&

@@ -175,3 +175,9 @@ void prb_request_rest(struct lws *wsi, const struct prb_serve *serve, struct prb
         question->known[0] = '\0';
     take_mcp(wsi, serve, question);
 }
+
+bool prb_request_hides_status(struct lws *wsi)
+{
+    char value[8];
+    return header_named(wsi, "probing-errors:", value, sizeof value) && strcmp(value, "200") == 0;
+}

@@ -21,5 +21,8 @@ bool prb_request_query(struct lws *wsi, struct prb_question *question, struct pr
 /* What is wanted and known: forms, the entity tag, the headers of MCP. */
 void prb_request_rest(struct lws *wsi, const struct prb_serve *serve,
                       struct prb_question *question);
+/* Probing-Errors: 200: the status of an error is wanted in Probing-Status alone.  A browser writes
+ * each other one on its console, also of an error that its page expects and shows. */
+bool prb_request_hides_status(struct lws *wsi);
 
 #endif

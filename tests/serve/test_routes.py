@@ -136,6 +136,17 @@ def test_errors(server, path, status):
     assert set(answer.error) == {"code", "message", "remedy", "retryable"} and answer.error["message"]
 
 
+def test_status_in_a_header(server):
+    """For a browser's page, which shows errors itself; who is not let in is told as ever."""
+    path = "/api/v1/p/999999999"
+    plain, told = server.ask(path), server.ask(path, Probing_Errors="200")
+    assert (plain.status, told.status, told.headers["probing-status"]) == (404, 200, "404")
+    assert told.json == plain.json and "probing-status" not in plain.headers
+    assert server.ask(path, Probing_Errors="404").status == 404
+    assert "probing-status" not in server.ask("/api/v1", Probing_Errors="200").headers
+    assert server.ask(path, tcp=True, token="wrong" * 8, Probing_Errors="200").status == 401
+
+
 def test_methods(server):
     assert server.ask("/api/v1", "POST", "{}").status == 405
     assert server.ask("/api/v1", "DELETE").status == 405
