@@ -1,155 +1,19 @@
 // Overview: what is wrong with my job?  Each process with trouble, worst first, what it is, where, since when; then who is well.
 import { h, Fragment } from "./preact.js";
-import { bytes, clock, count, duration, percent, plain } from "./format.js";
+import { bytes, count, duration, percent, plain } from "./format.js";
 import { link } from "./place.js";
-import { frameName, framePlace, ownFrame, sameStack } from "./looks.js";
-import { processName, ranges, title } from "./names.js";
+import { frameName, ownFrame } from "./looks.js";
+import { processName, title } from "./names.js";
 import { isStuck, reason, stands, state, STUCK, type Watched } from "./watch.js";
-import { diagnoseAgain, diagnosisOf, isHang, seenSince, severity, useDiagnoses, type Finding } from "./diagnosis.js";
+import { diagnoseAgain, diagnosisOf, useDiagnoses } from "./diagnosis.js";
+import { evidence, ofCrash, sayings, togetherAsRanks, withoutEchoes, worst, type Job, type Said } from "./sayings.js";
+import { Ranks } from "./rank_grid.js";
 import { FrameLine, OpenSource, Table, Trouble, type Column } from "./parts.js";
-import { lately, useCrashes, type Crash } from "./crash_list.js";
+import { lately, useCrashes } from "./crash_list.js";
 
 const SHOWN = 12;
 
-// ---- what is said of one process ----
-
-/** A finding as it is shown. */
-interface Said {
-  skill: string; // "": the page itself
-  severity: string;
-  finding: string;
-  where: string;
-  next: string;
-  link: string;
-  since: string;
-}
-
-const chain = (one: Watched): string =>
-  one.main
-    .slice(0, 4)
-    .map((frame) => plain(frameName(frame), 40))
-    .join(" ← ");
-
-/** Where the page shows what a skill found. */
-function evidence(one: Watched, finding: Finding): string {
-  const target = one.process.id;
-  const screens: Record<string, { screen: string; params?: Record<string, string> }> = {
-    slow: { screen: "profile", params: { mode: "wall" } },
-    leak: { screen: "memory" },
-    nan: { screen: "tensors", params: { statistics: "1" } },
-    overhead: { screen: "settings" },
-    comm: { screen: "stacks", params: { ranks: "1" } },
-    crash: { screen: "stacks", params: { locals: "1" } },
-  };
-  return link({ target, ...(screens[finding.skill] ?? { screen: "stacks" }) });
-}
-
-/** What the page sees by itself before the skills have looked. */
-function standing(one: Watched): Said {
-  const busy = (one.share ?? 0) > 0.5;
-  const frame = ownFrame(one.main)!;
-  return {
-    skill: "",
-    severity: busy ? "medium" : "high",
-    finding: `the main thread has not moved for ${duration(one.since)}: it is in ${plain(frameName(frame), 60)}${busy ? ", and uses the CPU" : ""}`,
-    where: plain(framePlace(frame), 120),
-    next: chain(one),
-    link: link({ target: one.process.id, screen: "stacks" }),
-    since: `since ${clock(Date.now() / 1000 - one.since)}`,
-  };
-}
-
-function growing(one: Watched): Said {
-  return {
-    skill: "",
-    severity: "medium",
-    finding: `memory grew by ${bytes(one.grew)} in ${duration(one.watched)}`,
-    where: `now ${bytes(one.process.rss)}`,
-    next: "",
-    link: link({ target: one.process.id, screen: "memory" }),
-    since: "",
-  };
-}
-
-const grows = (one: Watched): boolean => one.watched > 30 && one.grew > 50e6 && one.grew > 0.1 * (one.process.rss - one.grew);
-
-function said(one: Watched, finding: Finding): Said {
-  return {
-    skill: finding.skill,
-    severity: finding.severity,
-    finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
-    where: plain(finding.where ?? "", 200),
-    next: plain(finding.next ?? "", 200),
-    link: evidence(one, finding),
-    since: `since ${clock(isHang(finding) ? Date.now() / 1000 - one.since : seenSince(one, finding))}`,
-  };
-}
-
-/** All of it, the worst first; what is only worth knowing apart. */
-function sayings(one: Watched): { bad: Said[]; good: Finding[] } {
-  const { findings } = diagnosisOf(one);
-  const bad = findings.filter((finding) => finding.severity !== "info");
-  const told = bad.map((finding) => said(one, finding));
-  const known = findings.some((finding) => finding.skill === "hang") || one.since < 2 * STUCK; // the skill says it better
-  if (isStuck(one) && !known) told.push(standing(one));
-  if (grows(one) && !bad.some((finding) => finding.skill === "leak")) told.push(growing(one));
-  // What stands still spends all of its time at that place: that is no news.
-  const rank = (one: Said): number => severity(one) + (one.skill === "slow" && bad.some(isHang) ? 10 : 0);
-  return { bad: told.sort((a, b) => rank(a) - rank(b)), good: findings.filter((finding) => finding.severity === "info") };
-}
-
 // ---- the jobs with trouble, and the others ----
-
-interface Job {
-  key: string;
-  name: string;
-  more: string;
-  link: string;
-  said: Said[];
-  ids: string[]; // of its processes
-  since: number;
-  crash: boolean;
-}
-
-function ofProcess(one: Watched): Job {
-  const { name, more } = title(one.process);
-  return { key: one.process.id, name: plain(name, 80), more: plain(more, 90), link: link({ target: one.process.id, screen: "stacks" }), said: sayings(one).bad, ids: [one.process.id], since: isStuck(one) ? one.since : 0, crash: false };
-}
-
-function ofCrash(one: Crash): Job {
-  const opened = link({ target: "file:" + one.file, screen: "crashes" });
-  const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
-  const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
-  return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], ids: [], since: 0, crash: true };
-}
-
-/** Ranks of one job of which the same is said, at the same place, in one. */
-function togetherAsRanks(processes: Watched[]): Job[] {
-  const alike = new Map<string, { job: Job; ranks: number[]; ids: string[] }>();
-  for (const one of processes) {
-    const job = ofProcess(one);
-    const said = job.said[0];
-    const key = said && one.process.job !== null ? `${one.process.job} ${said.finding.replace(/[\d.]+ (s|min|h|days)/g, "#")} ${said.where}` : job.key;
-    const known = alike.get(key) ?? { job, ranks: [], ids: [] };
-    known.ids.push(one.process.id);
-    if (one.process.rank !== null) known.ranks.push(one.process.rank);
-    alike.set(key, known);
-  }
-  return [...alike.values()].map(({ job, ranks, ids }) => (ids.length === 1 ? job : { ...job, ids, name: `ranks ${ranges(ranks)}`, link: link({ target: ids[0]!, screen: "stacks", params: { ranks: "1" } }) }));
-}
-
-const worst = (job: Job): number => severity(job.said[0]!);
-
-/** Ranks that say the same (which of them is late) say it once. */
-function withoutEchoes(jobs: Job[]): Job[] {
-  const seen = new Set<string>();
-  const fresh = (one: Said): boolean => {
-    if (!/^(rank \d|all \d+ ranks)/.test(one.finding)) return true;
-    const key = one.finding.replace(/\d+ %/g, "#");
-    return !seen.has(key) && Boolean(seen.add(key));
-  };
-  return jobs.map((job) => ({ ...job, said: job.said.filter(fresh) })).filter((job) => job.said.length);
-}
 
 const FIRST = 2; // findings of a process that are seen at once
 
@@ -267,47 +131,6 @@ function verdict(jobs: Job[]): string {
   if (jobs.length) return `${total}, ${jobs.length} with something to look at`;
   const asked = state.processes.filter((one) => !one.trouble);
   return asked.every((one) => diagnosisOf(one).whole || reason(one)) ? `Nothing is wrong with ${total}` : `${total}: nothing wrong so far`;
-}
-
-// ---- a cell per rank ----
-
-/** Ranks with the same stack have the same colour, as they come. */
-function colours(ranks: Watched[]): Map<Watched, number> {
-  const known = new Map<string, number>();
-  return new Map(
-    ranks.map((one) => {
-      const thread = one.stacks?.threads.find((thread) => thread.id === one.process.pid);
-      const key = one.stacks && thread ? one.main.map((frame) => frameName(frame)).join() || sameStack(one.stacks, thread.stack) : "";
-      if (!known.has(key)) known.set(key, known.size % 8);
-      return [one, known.get(key)!] as const;
-    }),
-  );
-}
-
-function Ranks() {
-  const ranks = state.processes.filter((one) => one.process.job !== null).sort((a, b) => a.process.job! - b.process.job! || a.process.rank! - b.process.rank!);
-  const ahead = Math.max(...ranks.map((one) => one.process.step ?? -1));
-  if (ranks.length < 2) return null;
-  const colour = colours(ranks);
-  const behind = (one: Watched): boolean => one.process.step !== null && one.process.step < ahead - 1;
-  return (
-    <>
-      <h2>
-        Ranks <a href={link({ target: ranks[0]!.process.id, screen: "stacks", params: { ranks: "1" } })}>their stacks in one tree</a>
-      </h2>
-      <ul class="ranks">
-        {ranks.map((one) => (
-          <li class={`group${colour.get(one)}` + (isStuck(one) || behind(one) ? " standing" : "")}>
-            <a href={link({ target: one.process.id, screen: "stacks" })} title={chain(one)}>
-              <b>{one.process.rank}</b>
-              <span>{one.process.step === null ? (one.main[0] ? plain(frameName(one.main[0]), 14) : "") : `step ${one.process.step}`}</span>
-              <meter aria-label={`CPU of rank ${one.process.rank}`} min={0} max={1} value={Math.min(1, one.share ?? 0)} />
-            </a>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
 }
 
 // ---- all processes, children below their parents ----
