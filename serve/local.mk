@@ -46,7 +46,7 @@ CLEANFILES += %D%/routes.inc %D%/assets.inc
 # The page: TypeScript in page/src, compiled into page/js, which is in git, so that make needs no node (page/README.md).
 PAGE_MODULES = main keys overview sayings rank_grid crash_list diagnosis names net editor watch looks live polled parts place format theme stacks frames ranks rank_tree \
 	moments source locals sql grid chart profile sampling flame flame_view canvas training training_charts training_data time_window turn_on usage memory \
-	tensors tensor heat crashes tasks console settings
+	tensors tensor heat crashes tasks console debug settings
 PAGE_FILES = $(PAGE_MODULES:%=%D%/page/js/%.js) %D%/page/page.css %D%/page/icon.svg %D%/page/vendor/preact.js %D%/page/vendor/hooks.js \
 	%D%/page/vendor/uPlot.js %D%/page/vendor/uPlot.css
 EXTRA_DIST += %D%/page/embed.sh %D%/page/index.html %D%/page/tsconfig.json %D%/page/README.md %D%/page/vendor/VENDOR %D%/page/vendor/LICENSE.preact \

@@ -1,7 +1,9 @@
 """One job that is slow, one that leaks, one that goes NaN, one with tasks: each is seen on the screen for it."""
 
+import json
 import re
 import signal
+import socket
 import time
 
 import pytest
@@ -166,6 +168,21 @@ def test_console(job, serve, tab):
     one.page.fill("textarea", "1/0")
     one.page.press("textarea", "Enter")
     one.until("ZeroDivisionError")
+
+
+def test_debugger(job, serve, tab):
+    """A button lets a debugger connect, shows what an editor needs to know, and ends it again."""
+    hangs = job("hangs")
+    one = tab(serve("--allow", "eval"), watched=(hangs.pid,))
+    one.open(hangs.pid, "console")
+    one.page.click("button:text('Let a debugger connect')")
+    launch = json.loads(one.text("[aria-label=Debugger] pre"))
+    socket.create_connection((launch["connect"]["host"], launch["connect"]["port"]), DEADLINE).close()
+    assert launch["request"] == "attach" and launch["token"]
+    one.page.click("button:text('End it')")
+    one.page.wait_for_selector("button:text('Let a debugger connect')")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((launch["connect"]["host"], launch["connect"]["port"]), DEADLINE)
 
 
 def test_console_says_how(job, serve, tab):

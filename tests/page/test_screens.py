@@ -27,6 +27,31 @@ def test_without_a_token(serve, tab, job):
     one.until("load_batch")  # live data come, too
 
 
+def test_warning(serve, tab, job):
+    """What the server says of how it is reached stands on each screen."""
+    hangs = job("hangs")
+    one = tab(serve("--address", "0.0.0.0:0"), watched=(hangs.pid,))
+    for screen in ("overview", "stacks"):
+        one.open(hangs.pid, screen)
+        one.page.wait_for_selector("main .banner:has-text('nothing encrypts')")
+
+
+def test_expected_errors_are_silent(serve, tab, job):
+    """A tensor that is not there any more, a process that ended: the page says so, and the browser writes nothing on its console."""
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    one.open(hangs.pid, "stacks")
+    one.until("load_batch")
+    told = one.page.evaluate("""async pid => {
+        const { askJson, at } = await import(document.querySelector("script[src]").src.replace("main.js", "net.js"));
+        return askJson(at(pid, "tensor/4096")).catch(error => [error.status, error.message]);
+    }""", str(hangs.pid))
+    assert told[0] == 422 and told[1], told
+    hangs.kill()
+    hangs.wait()
+    one.page.wait_for_selector("main .trouble")
+
+
 def test_sql(job, serve, tab):
     hangs = job("hangs")
     one = tab(serve(), watched=(hangs.pid,))

@@ -4,6 +4,7 @@ import { askJson, at, has, net } from "./net.js";
 import { duration, plain } from "./format.js";
 import { watched } from "./watch.js";
 import { Allow, Empty } from "./parts.js";
+import { DebugFromHere } from "./debug.js";
 import { editor } from "./editor.js";
 const shown = (text) => text.split("\n").map((line) => plain(line, 4000)).join("\n");
 function HowTo({ pid }) {
@@ -105,5 +106,6 @@ export function ConsoleScreen({ target }) {
         names.length > 0 && h("p", { class: "fplace" }, names.map((one) => plain(one, 60)).join("   ")),
         h("textarea", { class: "code", rows: 3, "aria-label": "Python; Enter runs, Shift-Enter is a new line, Tab completes, arrows recall", placeholder: ">>> Enter runs, Shift-Enter is a new line, Tab completes", spellcheck: false, value: code, onKeyDown: press, onInput: (event) => setCode(event.currentTarget.value) }),
         h("div", { class: "tools" },
-            h("button", { type: "button", class: "main", onClick: () => (busy ? busy.abort() : void run()) }, busy ? "Interrupt" : "Run"))));
+            h("button", { type: "button", class: "main", onClick: () => (busy ? busy.abort() : void run()) }, busy ? "Interrupt" : "Run")),
+        !editor && h(DebugFromHere, { target: target })));
 }

@@ -3,6 +3,7 @@ import { askJson, at, has, query, records } from "./net.js";
 import { bytes, plain } from "./format.js";
 import { link } from "./place.js";
 import { usePolled } from "./polled.js";
+import { state } from "./watch.js";
 import { useCrashes } from "./crash_list.js";
 import { framesOf } from "./looks.js";
 import { FrameList } from "./frames.js";
@@ -17,6 +18,8 @@ const columns = [
     { name: "Alike", right: true, cell: (one) => (one.count > 1 ? one.count : "") },
     { name: "Size", right: true, cell: (one) => (one.bytes ? bytes(one.bytes) : "") },
 ];
+const GROUPS = `SELECT crash_group, count(*) AS crashes, group_concat(DISTINCT rank) AS ranks, max(time) AS last, title, place, kind
+FROM system.crashes GROUP BY coalesce(crash_group, file) ORDER BY last DESC`;
 const text = (value) => (value === null || value === undefined ? "" : String(value));
 function value(name, told) {
     const one = told[name];
@@ -100,6 +103,10 @@ export function CrashesScreen({ place }) {
         h("h1", null, "Crashes"),
         h(Trouble, { error: crashes.error }),
         crashes.value && crashes.value.length > 0 && h(Table, { label: "Crash dumps", columns: columns, rows: crashes.value }),
+        crashes.value && crashes.value.length > 0 && state.processes[0] && (h("p", null,
+            h("a", { href: link({ target: state.processes[0].process.id, screen: "sql", params: { sql: GROUPS } }) }, "Ask in SQL"),
+            " ",
+            h("span", { class: "quiet" }, "system.crashes, also of processes that could write no dump"))),
         !has("/crashes") && h(Empty, null, "This server does not list crash dumps; `probing crash list` does."),
         crashes.value?.length === 0 && (h(Empty, null,
             h("p", null, "No crash dump is there. A process leaves one when it crashes, if it was started so:"),

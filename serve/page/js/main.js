@@ -156,6 +156,7 @@ function Page() {
                 "The server has not answered since ",
                 new Date(net.lostAt).toLocaleTimeString(),
                 ". This page asks again by itself; what it shows is old.")),
+            !shut && net.facts?.warning && (h("p", { class: "banner", role: "note" }, plain(net.facts.warning, 300))),
             shut ? h(NoToken, null) : h(Body, { place: place, target: target })),
         h(Keys, { screens: screens, place: place })));
 }

@@ -57,6 +57,7 @@ function setLost(lost) {
     net.lostAt = lost ? Date.now() : 0;
     net.changed();
 }
+const statusOf = (answer) => Number(answer.headers.get("probing-status") ?? answer.status);
 async function refusal(answer) {
     let told = {};
     try {
@@ -64,10 +65,12 @@ async function refusal(answer) {
     }
     catch {
     }
-    return new Refused(answer.status, told.error?.message ?? `the server answers ${answer.status}`, told.error?.remedy ?? "");
+    return new Refused(statusOf(answer), told.error?.message ?? `the server answers ${statusOf(answer)}`, told.error?.remedy ?? "");
 }
 export async function ask(path, asked = {}) {
     const headers = { Accept: asked.accept ?? "application/json" };
+    if (!editor)
+        headers["Probing-Errors"] = "200";
     if (net.token)
         headers["Authorization"] = "Bearer " + net.token;
     if (asked.body !== undefined)
@@ -95,7 +98,7 @@ export async function ask(path, asked = {}) {
         net.millis += performance.now() - begin;
     }
     net.bytes += Number(answer.headers.get("content-length") ?? 0);
-    if (!answer.ok)
+    if (statusOf(answer) >= 400)
         throw await refusal(answer);
     return answer;
 }

@@ -5,6 +5,7 @@ import { askJson, at, has, net } from "./net.js";
 import { duration, plain } from "./format.js";
 import { watched } from "./watch.js";
 import { Allow, Empty } from "./parts.js";
+import { DebugFromHere } from "./debug.js";
 import { editor } from "./editor.js";
 import type { ScreenProps } from "./main.js";
 
@@ -138,6 +139,7 @@ export function ConsoleScreen({ target }: ScreenProps) {
           {busy ? "Interrupt" : "Run"}
         </button>
       </div>
+      {!editor && <DebugFromHere target={target} />}
     </>
   );
 }

@@ -4,6 +4,7 @@ import { askJson, at, has, query, records } from "./net.js";
 import { bytes, plain } from "./format.js";
 import { link } from "./place.js";
 import { usePolled } from "./polled.js";
+import { state } from "./watch.js";
 import { useCrashes, type Crash } from "./crash_list.js";
 import { framesOf, type Stacks } from "./looks.js";
 import { FrameList } from "./frames.js";
@@ -20,6 +21,9 @@ const columns: Column<Crash>[] = [
   { name: "Alike", right: true, cell: (one) => (one.count > 1 ? one.count : "") },
   { name: "Size", right: true, cell: (one) => (one.bytes ? bytes(one.bytes) : "") },
 ];
+
+const GROUPS = `SELECT crash_group, count(*) AS crashes, group_concat(DISTINCT rank) AS ranks, max(time) AS last, title, place, kind
+FROM system.crashes GROUP BY coalesce(crash_group, file) ORDER BY last DESC`;
 
 // ---- one dump ----
 
@@ -118,6 +122,11 @@ export function CrashesScreen({ place }: ScreenProps) {
       <h1>Crashes</h1>
       <Trouble error={crashes.error} />
       {crashes.value && crashes.value.length > 0 && <Table label="Crash dumps" columns={columns} rows={crashes.value} />}
+      {crashes.value && crashes.value.length > 0 && state.processes[0] && (
+        <p>
+          <a href={link({ target: state.processes[0].process.id, screen: "sql", params: { sql: GROUPS } })}>Ask in SQL</a> <span class="quiet">system.crashes, also of processes that could write no dump</span>
+        </p>
+      )}
       {!has("/crashes") && <Empty>This server does not list crash dumps; `probing crash list` does.</Empty>}
       {crashes.value?.length === 0 && (
         <Empty>

@@ -208,6 +208,11 @@ function Page() {
             The server has not answered since {new Date(net.lostAt).toLocaleTimeString()}. This page asks again by itself; what it shows is old.
           </p>
         )}
+        {!shut && net.facts?.warning && (
+          <p class="banner" role="note">
+            {plain(net.facts.warning, 300)}
+          </p>
+        )}
         {shut ? <NoToken /> : <Body place={place} target={target} />}
       </main>
       <Keys screens={screens} place={place} />

@@ -18,6 +18,7 @@ export interface ServerFacts {
   grants: string[];
   limits: Record<string, number>;
   routes?: string[];
+  warning?: string | null; // what its user should know of how it is reached
 }
 
 const place = "probing.token " + location.pathname;
@@ -73,6 +74,9 @@ function setLost(lost: boolean): void {
   net.changed();
 }
 
+/** A browser writes each answer of 400 and more on its console, also one that is shown: the server tells the status in a header. */
+const statusOf = (answer: Response): number => Number(answer.headers.get("probing-status") ?? answer.status);
+
 async function refusal(answer: Response): Promise<Refused> {
   let told: { error?: { message?: string; remedy?: string } } = {};
   try {
@@ -80,7 +84,7 @@ async function refusal(answer: Response): Promise<Refused> {
   } catch {
     /* a proxy's own words */
   }
-  return new Refused(answer.status, told.error?.message ?? `the server answers ${answer.status}`, told.error?.remedy ?? "");
+  return new Refused(statusOf(answer), told.error?.message ?? `the server answers ${statusOf(answer)}`, told.error?.remedy ?? "");
 }
 
 export interface Asked {
@@ -93,6 +97,7 @@ export interface Asked {
 
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: asked.accept ?? "application/json" };
+  if (!editor) headers["Probing-Errors"] = "200";
   if (net.token) headers["Authorization"] = "Bearer " + net.token;
   if (asked.body !== undefined) headers["Content-Type"] = "application/json";
   const begin = performance.now();
@@ -116,7 +121,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     net.millis += performance.now() - begin;
   }
   net.bytes += Number(answer.headers.get("content-length") ?? 0);
-  if (!answer.ok) throw await refusal(answer);
+  if (statusOf(answer) >= 400) throw await refusal(answer);
   return answer;
 }
 
