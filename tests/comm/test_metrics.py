@@ -12,6 +12,7 @@ from support import rings
 from support.target import DEADLINE, TARGETS, probing, query
 
 COLUMNS = "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real"
+OBSERVED = COLUMNS + "\ncollective_seq_id:integer\nsource:text\nbackend:text"
 T0 = 1.7e9 - 1.7e9 % 60 + 30
 
 
@@ -22,7 +23,7 @@ def ranks(tmp_path):
     child = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              env=dict(os.environ, PROBING_DATA_DIR=str(data)))
     pids = [int(word) for word in child.stdout.readline().split()[2:4]]
-    yield pids, lambda rank, rows: rings.write(rings.folder_of(data, pids[rank]), "comm_collective", COLUMNS, rows)
+    yield pids, lambda rank, rows, columns=COLUMNS: rings.write(rings.folder_of(data, pids[rank]), "comm_collective", columns, rows)
     child.kill()
     child.communicate(timeout=DEADLINE)
 
@@ -111,6 +112,61 @@ def test_ends_that_are_not_known(ranks):
     rows = query(pids[0], "SELECT * FROM comm_metrics ORDER BY seq")
     assert len(rows) == len(truth) and {row["latency_ms"] for row in rows} == {None} == {row["resolved"] for row in rows}
     assert [row["src_rank"] for row in rows] == [last for last, _, _ in truth]
+
+
+def observed(write, groups=1, anew=None):
+    """The observer's rows of 60 collectives, of which the recorder holds the last ten.  Rank 1 was switched on after nine; rank 0
+    began to count anew."""
+    rows = ([], [])
+    truth = made_up(lambda rank, all_of_them: rows[rank].extend(all_of_them), count=60)
+    for rank, begun in enumerate((0, 9)):
+        told = []
+        for number in range(begun, 60):
+            begin, _, _, op, duration = rows[rank][number]
+            first = anew if anew and rank == 0 and number >= anew else begun
+            known = number >= 50
+            told.append((begin, "dp{}".format(number % groups) if known else None, number - first, op, duration, 2 * number + 5 if known else None,
+                         "observer", "gloo"))
+        write(rank, told, OBSERVED)
+    return truth
+
+
+def test_what_the_recorder_holds_no_more(ranks):
+    pids, write = ranks
+    truth = observed(write)[9:]
+    rows = query(pids[0], "SELECT * FROM comm_metrics ORDER BY timestamp")
+    assert [row["seq"] for row in rows] == [None] * 41 + [2 * number + 5 for number in range(50, 60)]
+    for row, (last, wait, _) in zip(rows, truth):
+        error = row["error_ms"] / 1e3 + 1e-6
+        assert row["group"] == "dp0" and row["error_ms"] < 1
+        if wait > error:
+            assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last) and abs(row["wait_ms"] / 1e3 - wait) <= error
+
+
+@pytest.mark.parametrize("groups, anew, count", [(1, 30, 30), (2, None, 10)])
+def test_what_cannot_be_told_is_left_out(ranks, groups, anew, count):
+    """What was counted before it began anew, and an operation of two groups."""
+    pids, write = ranks
+    observed(write, groups, anew)
+    done = probing("-t", pids[0], "query", "-f", "json", "SELECT * FROM comm_metrics", check=False)
+    assert len(json.loads(done.stdout)) == count and "left out" in done.stderr
+
+
+def test_collectives_that_run_side_by_side(ranks):
+    """As seen of gloo's two threads: of three collectives rank 1 began the first one last, so it counted it behind the others.  A
+    fourth has no counterpart."""
+    pids, write = ranks
+    rows = ([], [])
+    made_up(lambda rank, all_of_them: rows[rank].extend(all_of_them))
+    at = T0 + 3
+    spans = ([(20.9, 55.2), (22.0, 44.85), (44.9, 45.7), (60, 61)], [(43.8, 44.98), (45.0, 45.77), (50.9, 57.1), (560, 561)])  # ms
+    for rank in range(2):
+        rows[rank].extend((at + begin / 1e3, "dp", 40 + number, "all_reduce", end - begin) for number, (begin, end) in enumerate(spans[rank]))
+        write(rank, rows[rank])
+    done = probing("-t", pids[0], "query", "-f", "json", "SELECT * FROM comm_metrics WHERE seq >= 40 ORDER BY seq", check=False)
+    assert "1 of 88 collectives are left out" in done.stderr and "contradict" not in done.stderr
+    found = [(row["seq"], row["src_rank"], round(row["wait_ms"], 2)) for row in json.loads(done.stdout)]
+    assert found == [(40, 1, 30), (41, 1, 21.8), (42, 1, 0.1)], found
 
 
 def test_one_that_waits_for_nobody(ranks):
@@ -225,6 +281,20 @@ def test_a_clock_that_is_shifted(start_job):
     clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
     assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 1e-3 and clock["collectives"] >= 20
     assert all(row["wait_ms"] < 100 and row["error_ms"] <= 1 for row in rows)
+
+
+def test_a_rank_that_loses_the_cpu_between_two_clocks(start_job):
+    """Its rows have the right time all the same, within what the program itself saw; others' are compared with them."""
+    shim = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "comm", ".libs", "shifted_clock.so")
+    job = start_job(2, variables={"RANK1_LD_PRELOAD": os.path.abspath(shim), "RANK1_LATE_EVERY": "7"})
+    probing("-t", job.pids[1], "inject")
+    probing("-t", job.pids[1], "config", "probing.torch.profiling=on", "probing.torch.step=obey", check=False)
+    job.steps(len(job.tell(0)) + 50)
+    rows = query(job.pids[1], "SELECT timestamp AS begin, timestamp + duration_ms / 1e3 AS end FROM python.comm_collective")
+    told = job.tell(1)
+    assert len(rows) >= 30
+    for row in rows:
+        assert any(begin - 1e-3 <= row["begin"] and row["end"] <= end + 1e-3 for begin, end in told), row
 
 
 def test_who_waits_has_it_in_comm_wait(start_job):

@@ -2,11 +2,14 @@
 #include "table/shared/collectives.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inspect/target.h"
 #include "sql/db.h"
+#include "table/shared/collective_numbers.h"
+#include "table/shared/collective_order.h"
 #include "table/shared/recorder.h"
 
 #define ONE_CLOCK 1e-6 /* s: processes of one machine read one clock */
@@ -96,11 +99,14 @@ static const char *operation(const char *name)
     return name + strspn(name, "_");
 }
 
-static const char *keep(struct prb_job *job, const char *text)
+/* The text of a field, as one of those just before has it: most are alike. */
+static const char *keep(struct prb_job *job, size_t field, const char *text)
 {
-    for (size_t i = job->count; i-- > 0 && job->count - i < 8;) /* most are like the one before */
-        if (job->items[i].group && strcmp(job->items[i].group, text) == 0)
-            return job->items[i].group;
+    for (size_t i = job->count; i-- > 0 && job->count - i < 8;) {
+        const char *there = *(const char *const *)((const char *)&job->items[i] + field);
+        if (there && strcmp(there, text) == 0)
+            return there;
+    }
     return prb_arena_strdup(&job->texts, text);
 }
 
@@ -110,13 +116,16 @@ static struct prb_collective *add(struct prb_job *job, size_t rank, const char *
     if (!PRB_GROW(job->items, job->count, job->cap))
         return NULL;
     const char *op = operation(name);
-    struct prb_collective one = {.rank = rank,
-                                 .begin = begin,
-                                 .end = NAN,
-                                 .group = group ? keep(job, group) : NULL,
-                                 .op = prb_arena_strdup(&job->texts, op),
-                                 .seq = seq,
-                                 .waits = waits_for_all(op)};
+    struct prb_collective one = {
+        .rank = rank,
+        .begin = begin,
+        .end = NAN,
+        .group = group ? keep(job, offsetof(struct prb_collective, group), group) : NULL,
+        .op = keep(job, offsetof(struct prb_collective, op), op),
+        .backend = "",
+        .seq = seq,
+        .number = -1,
+        .waits = waits_for_all(op)};
     if (!one.op || (group && !one.group))
         return NULL;
     job->items[job->count] = one;
@@ -131,8 +140,13 @@ static bool add_transfer(struct prb_job *job, size_t rank, const char *op, doubl
     if (!PRB_GROW(job->transfers, job->transfer_count, job->transfer_cap))
         return false;
     job->ranks[rank].observed = true;
-    job->transfers[job->transfer_count++] = (struct prb_collective){
-        .rank = rank, .begin = begin, .end = end, .op = op, .seq = -1, .source = "observer"};
+    job->transfers[job->transfer_count++] = (struct prb_collective){.rank = rank,
+                                                                    .begin = begin,
+                                                                    .end = end,
+                                                                    .op = op,
+                                                                    .seq = -1,
+                                                                    .number = -1,
+                                                                    .source = "observer"};
     return true;
 }
 
@@ -141,11 +155,19 @@ struct observed {
     size_t rank;
 };
 
+/* A row of the statement below. */
+enum { BEGIN, DURATION, OP, GROUP, SEQ, BACKEND, NUMBER, COLUMNS };
+
 static double number(const struct prb_value *value)
 {
     return value->type == PRB_REAL      ? value->real
            : value->type == PRB_INTEGER ? (double)value->integer
                                         : NAN;
+}
+
+static int64_t integer(const struct prb_value *value)
+{
+    return value->type == PRB_INTEGER && value->integer >= 0 ? value->integer : -1;
 }
 
 static bool take_row(void *context, size_t columns, const char *const *names,
@@ -154,25 +176,30 @@ static bool take_row(void *context, size_t columns, const char *const *names,
     const struct observed *observed = context;
     (void)names;
     if (!row)
-        return columns == 5;
+        return columns == COLUMNS;
     char group[24];
-    snprintf(group, sizeof group, "%lld", (long long)row[3].integer);
-    double begin = number(&row[0]);
-    if (!isfinite(begin) || row[2].type != PRB_TEXT)
+    snprintf(group, sizeof group, "%lld", (long long)row[GROUP].integer);
+    double begin = number(&row[BEGIN]);
+    if (!isfinite(begin) || row[OP].type != PRB_TEXT)
         return true;
     for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++)
-        if (strcmp(operation(row[2].text), transfers[i]) == 0)
+        if (strcmp(operation(row[OP].text), transfers[i]) == 0)
             return add_transfer(observed->job, observed->rank, transfers[i], begin,
-                                begin + number(&row[1]) / 1e3);
-    struct prb_collective *one = add(observed->job, observed->rank, row[2].text,
-                                     row[3].type == PRB_TEXT      ? row[3].text
-                                     : row[3].type == PRB_INTEGER ? group
-                                                                  : NULL,
-                                     row[4].type == PRB_INTEGER ? row[4].integer : -1, begin);
+                                begin + number(&row[DURATION]) / 1e3);
+    struct prb_collective *one = add(observed->job, observed->rank, row[OP].text,
+                                     row[GROUP].type == PRB_TEXT      ? row[GROUP].text
+                                     : row[GROUP].type == PRB_INTEGER ? group
+                                                                      : NULL,
+                                     integer(&row[SEQ]), begin);
     if (!one)
         return false;
-    one->end = begin + number(&row[1]) / 1e3;
+    one->end = begin + number(&row[DURATION]) / 1e3;
     one->source = "observer";
+    one->number = integer(&row[NUMBER]);
+    if (row[BACKEND].type == PRB_TEXT &&
+        !(one->backend =
+              keep(observed->job, offsetof(struct prb_collective, backend), row[BACKEND].text)))
+        return false;
     observed->job->ranks[observed->rank].observed = true;
     return true;
 }
@@ -186,7 +213,8 @@ static void take_observed(struct prb_job *job, size_t rank)
     struct prb_db *db = prb_db_open(job->ranks[rank].target, &why);
     if (db && !prb_db_query(db,
                             "SELECT timestamp, duration_ms, op, \"group\", CASE source WHEN "
-                            "'observer' THEN collective_seq_id ELSE seq END FROM "
+                            "'observer' THEN collective_seq_id ELSE seq END, backend, CASE "
+                            "source WHEN 'observer' THEN seq END FROM "
                             "python.comm_collective ORDER BY timestamp",
                             take_row, &observed, &why))
         why.code = PRB_OK;
@@ -262,7 +290,7 @@ static void sort_out(struct prb_rows *rows, struct prb_job *job)
 {
     size_t kept = 0, unnamed = 0;
     for (size_t i = 0; i < job->count; i++)
-        if (job->items[i].group && job->items[i].seq >= 0)
+        if (job->items[i].group && job->items[i].seq != -1)
             job->items[kept++] = job->items[i];
         else
             unnamed++;
@@ -405,6 +433,16 @@ bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *
     for (size_t i = 0; !observed && out->rank_count > 1 && i < out->rank_count; i++)
         if (!take_recorded(rows, out, i, err))
             return false;
+    if (!prb_job_number(out, err))
+        return false;
     sort_out(rows, out);
+    size_t all = out->count, taken_out;
+    if (!prb_job_put_in_order(out, &taken_out, err))
+        return false;
+    if (taken_out)
+        prb_rows_warn(rows,
+                      "%zu of %zu collectives are left out: they ran beside others, and which is "
+                      "which is not known",
+                      taken_out, all);
     return solve(rows, out, err);
 }

@@ -19,9 +19,11 @@ struct prb_collective {
     size_t rank;            /* index among the job's */
     double begin, end;      /* s since the epoch, on its clock; end NAN: not known */
     const char *group, *op; /* op without the backend: all_reduce */
-    int64_t seq;
-    bool waits;         /* for all of its group: nobody ends before all have begun */
-    const char *source; /* "observer", "recorder" */
+    const char *backend;    /* "": not known */
+    int64_t seq;            /* in its group; below -1: the recorder does not say it any more */
+    int64_t number;         /* the observer's own, of this operation; -1: none */
+    bool waits;             /* for all of its group: nobody ends before all have begun */
+    const char *source;     /* "observer", "recorder" */
 };
 
 /* A time in which one solution of the clocks serves: short, since clocks may drift apart meanwhile. */
