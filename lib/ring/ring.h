@@ -91,6 +91,9 @@ void prb_ring_tables_free(void);
  * after fork every row of the parent's tables is dropped.  Not for signal handlers.
  */
 bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *values);
+/* The same of who has just looked at the clock; time: ns since the epoch. */
+bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value *values,
+                       int64_t time);
 
 /*
  * One row as packed bytes, little endian: uint64_t with bit N set where column N is NULL; 8 bytes

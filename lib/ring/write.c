@@ -92,7 +92,8 @@ static void publish(struct prb_ring_lane *lane, int64_t time)
     atomic_store_explicit(&chunk->check, prb_ring_check(state), memory_order_release);
 }
 
-bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *values)
+bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value *values,
+                       int64_t time)
 {
     uint32_t lengths[PRB_RING_COLUMNS_MAX];
     if (!prb_ring_own(table) || atomic_load_explicit(&table->closed, memory_order_relaxed))
@@ -106,7 +107,6 @@ bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *v
         !prb_ring_chunk_take(table, lane, length))
         return drop(table);
     struct prb_ring_row *row = (struct prb_ring_row *)((char *)(lane->chunk + 1) + lane->used);
-    int64_t time = now();
     row->length = length;
     row->stamp = prb_ring_stamp(lane->generation, lane->used, length);
     row->time = time;
@@ -116,6 +116,11 @@ bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *v
     lane->used += length;
     publish(lane, time);
     return true;
+}
+
+bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *values)
+{
+    return prb_ring_write_at(table, values, now());
 }
 
 /* ---- packed rows ---- */

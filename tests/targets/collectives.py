@@ -78,7 +78,7 @@ def launch(count, late, milliseconds):
     for rank in range(count):
         variables = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(count),
                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
-        for name in ("LD_PRELOAD", "SHIFT_MS"):  # RANK1_SHIFT_MS is of rank 1 alone
+        for name in ("LD_PRELOAD", "SHIFT_MS", "LATE_EVERY"):  # RANK1_SHIFT_MS is of rank 1 alone
             if "RANK{}_{}".format(rank, name) in variables:
                 variables[name] = variables["RANK{}_{}".format(rank, name)]
         ranks.append(subprocess.Popen([sys.executable, __file__, "rank", str(milliseconds if rank == late else 0)],
