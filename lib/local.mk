@@ -1,6 +1,8 @@
 # libprb.la: everything, all symbols within reach, for libprobing, the command and the tests.
-# libprobing.so: the same archive; only what probing.h marks PRB_API is exported.
+# libprobing.so: the same archive; only what a header marks PRB_API is exported, with the version that libprobing.map gives it.
 include_HEADERS += %D%/probing.h
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = %D%/probing.pc
 noinst_LTLIBRARIES += libprb.la
 lib_LTLIBRARIES += libprobing.la
 
@@ -10,8 +12,11 @@ libprobing_la_SOURCES =
 libprobing_la_LIBADD = libprb.la
 # Calls within the library need no look-up when a command starts.  libm only for what libc lacks, which should be nothing:
 # loading it costs every command 0.06 ms (base/real.h).
+LIBPROBING_NAMES = libprobing.so libprobing.so.0 libprobing.so.0.0.0
 libprobing_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
-	-Wl,-Bsymbolic-functions,-lc,--as-needed,-lm,--no-as-needed
+	-Wl,--version-script=$(srcdir)/%D%/libprobing.map -Wl,-Bsymbolic-functions,-lc,--as-needed,-lm,--no-as-needed
+EXTRA_libprobing_la_DEPENDENCIES = $(srcdir)/%D%/libprobing.map
+EXTRA_DIST += %D%/libprobing.map
 
 include lib/base/local.mk
 include lib/mem/local.mk

@@ -31,6 +31,7 @@ include tests/training/local.mk
 include tests/export/local.mk
 include tests/comm/local.mk
 include tests/fleet/local.mk
+include tests/packaging/local.mk
 include tests/security/local.mk
 include tests/skills/local.mk
 include tests/serve/local.mk

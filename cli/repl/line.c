@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/dlopen_note.h"
 #include "config.h"
 
 #define HISTORY_LINES 2000
@@ -74,6 +75,8 @@ static void on_interrupt(int signal_number)
     (void)signal_number;
     interrupted = 1;
 }
+
+PRB_DLOPEN_NOTE(edit, PRB_SONAME_EDIT, "recommended", "line editing in repl");
 
 static bool open_libedit(void)
 {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dlopen_note.h"
 #include "cli/command.h"
 #include "config.h"
 
@@ -80,6 +81,8 @@ void prb_lines_free(struct prb_lines *lines)
 }
 
 /* ---- the terminal ---- */
+
+PRB_DLOPEN_NOTE(curses, PRB_SONAME_CURSES, "recommended", "the screen of top");
 
 static bool open_ncurses(void)
 {

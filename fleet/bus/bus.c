@@ -35,6 +35,7 @@ unsigned prb_bus_shard(const char *host)
 #include <nats/nats.h>
 
 #include "base/clock.h"
+#include "base/dlopen_note.h"
 #include "base/lazy.h"
 
 #define FUNCTIONS(F)                                                                               \
@@ -90,6 +91,7 @@ static struct {
     FUNCTIONS(PRB_LAZY_POINTER)
 } nats;
 static const char *const names[] = {FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(nats, PRB_SONAME_NATS, "suggested", "jobs of many machines");
 static struct prb_lazy library = {PRB_SONAME_NATS, names, &nats, sizeof names / sizeof *names,
                                   false};
 

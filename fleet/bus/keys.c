@@ -104,6 +104,7 @@ bool prb_nkey_parse_public(const char *text, unsigned char out[PRB_NKEY_BYTES],
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/dlopen_note.h"
 #include "base/lazy.h"
 
 #define FUNCTIONS(F)                                                                               \
@@ -148,6 +149,7 @@ static struct {
     FUNCTIONS(PRB_LAZY_POINTER)
 } crypto;
 static const char *const names[] = {FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(crypto, PRB_SONAME_CRYPTO, "suggested", "keys of jobs of many machines");
 static struct prb_lazy library = {PRB_SONAME_CRYPTO, names, &crypto, sizeof names / sizeof *names,
                                   false};
 

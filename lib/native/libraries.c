@@ -1,6 +1,10 @@
 #include "native/libraries.h"
 
+#include "base/dlopen_note.h"
 #include "config.h"
+
+PRB_DLOPEN_NOTE(unwind, PRB_SONAME_UNWIND, "recommended", "native frames");
+PRB_DLOPEN_NOTE(dwarf, PRB_SONAME_DW, "recommended", "functions and lines of native frames");
 
 static const char *const unwind_names[] = {PRB_UNWIND_FUNCTIONS(PRB_LAZY_NAME)};
 static const char *const dwarf_names[] = {PRB_DWARF_FUNCTIONS(PRB_LAZY_NAME)};

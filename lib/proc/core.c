@@ -418,13 +418,33 @@ static int open_plain(const char *path, struct prb_error *err)
     return result;
 }
 
-static double time_of(struct core *core)
+/* What stands behind a name of our own text, which begins a line; NULL: no snapshot, or no such. */
+static const char *info_of(const struct core *core, const char *name)
 {
     const struct prb_proc_text *info = prb_proc_saved_text(&core->base, PRB_TEXT_INFO);
-    const char *at = info && info->text.data ? strstr(info->text.data, "time ") : NULL;
+    size_t len = strlen(name);
+    for (const char *at = info ? info->text.data : NULL; at && *at; at += *at == '\n') {
+        if (strncmp(at, name, len) == 0 && at[len] == ' ')
+            return at + len + 1;
+        at += strcspn(at, "\n");
+    }
+    return NULL;
+}
+
+static bool check_format(const struct core *core, const char *path, struct prb_error *err)
+{
+    const char *format = info_of(core, "format");
+    if (!format || strtol(format, NULL, 10) <= PRB_SNAPSHOT_FORMAT)
+        return true;
+    return prb_fail(err, PRB_UNSUPPORTED, "%s was written by a later version", path);
+}
+
+static double time_of(struct core *core)
+{
+    const char *at = info_of(core, "time");
     struct stat file;
     if (at)
-        return strtod(at + 5, NULL);
+        return strtod(at, NULL);
     return fstat(core->fd, &file) == 0
                ? (double)file.st_mtim.tv_sec + (double)file.st_mtim.tv_nsec / 1e9
                : 0;
@@ -460,7 +480,7 @@ struct prb_proc *prb_proc_open_core(const char *path, const char *exe, const cha
         core->base.signal = core->file.threads[0].signal;
         core->base.signalled = core->file.threads[0].tid;
     }
-    if (!make_texts(core, err))
+    if (!make_texts(core, err) || !check_format(core, path, err))
         return NULL;
     core->base.time = time_of(core);
     return PRB_STEAL(proc);

@@ -78,7 +78,9 @@ bool prb_core_arguments(const struct prb_core_file *core, struct prb_mem *mem,
  * length, or 0. */
 size_t prb_core_build_id(prb_mem_fn *read, void *context, prb_addr start, uint8_t out[64]);
 /* Names of texts that only snapshots have. */
-#define PRB_TEXT_INFO "probing/info"           /* "time 1700000000.5\n" and the like */
+#define PRB_TEXT_INFO "probing/info" /* "time 1700000000.5\n" and the like */
+#define PRB_SNAPSHOT_FORMAT                                                                        \
+    1 /* its line "format": raised when an older reader would read wrongly */
 #define PRB_TEXT_REGISTERS "probing/registers" /* lines "TID MASK": which registers are known */
 #define PRB_TEXT_BUILD_IDS                                                                         \
     "probing/build-ids" /* lines "START HEX": of the modules mapped there                          \

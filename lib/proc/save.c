@@ -166,7 +166,8 @@ static bool keep_own_texts(struct prb_proc *proc, const struct prb_maps *maps,
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     double time = proc->time ? proc->time : (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-    prb_buf_addf(&info, "version %s\ntime %.6f\npid %d\n", prb_version(), time, (int)proc->pid);
+    prb_buf_addf(&info, "version %s\nformat %d\ntime %.6f\npid %d\n", prb_version(),
+                 PRB_SNAPSHOT_FORMAT, time, (int)proc->pid);
     prb_buf_adds(&masks, "");
     prb_buf_adds(&ids, "");
     for (size_t i = 0; i < count; i++)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dlopen_note.h"
 #include "base/lazy.h"
 #include "base/progress.h"
 #include "config.h"
@@ -57,6 +58,7 @@ static struct {
     ZSTD_FUNCTIONS(PRB_LAZY_POINTER)
 } zstd;
 static const char *const zstd_names[] = {ZSTD_FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(zstd, PRB_SONAME_ZSTD, "recommended", "the store, and packed core files");
 static struct prb_lazy zstd_library = LIBRARY(PRB_SONAME_ZSTD, zstd, zstd_names);
 
 static void *zstd_begin(void) { return zstd.ZSTD_createDCtx(); }
@@ -89,6 +91,7 @@ static struct {
     LZ4_FUNCTIONS(PRB_LAZY_POINTER)
 } lz4;
 static const char *const lz4_names[] = {LZ4_FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(lz4, PRB_SONAME_LZ4, "recommended", "core files packed by lz4");
 static struct prb_lazy lz4_library = LIBRARY(PRB_SONAME_LZ4, lz4, lz4_names);
 
 static void *lz4_begin(void)
@@ -126,6 +129,7 @@ static struct {
     LZMA_FUNCTIONS(PRB_LAZY_POINTER)
 } lzma;
 static const char *const lzma_names[] = {LZMA_FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(lzma, PRB_SONAME_LZMA, "recommended", "core files packed by xz");
 static struct prb_lazy lzma_library = LIBRARY(PRB_SONAME_LZMA, lzma, lzma_names);
 
 static void *xz_begin(void)
@@ -170,6 +174,7 @@ static struct {
     ZLIB_FUNCTIONS(PRB_LAZY_POINTER)
 } zlib;
 static const char *const zlib_names[] = {ZLIB_FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(zlib, PRB_SONAME_ZLIB, "recommended", "core files packed by gzip");
 static struct prb_lazy zlib_library = LIBRARY(PRB_SONAME_ZLIB, zlib, zlib_names);
 
 static void *gzip_begin(void)

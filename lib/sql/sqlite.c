@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "base/buf.h"
+#include "base/dlopen_note.h"
 #include "base/lazy.h"
 #include "config.h"
 
@@ -28,6 +29,7 @@ static struct {
 } functions;
 
 static const char *const names[] = {FUNCTIONS(PRB_LAZY_NAME)};
+PRB_DLOPEN_NOTE(sqlite, PRB_SONAME_SQLITE, "recommended", "SQL, skills and the store");
 static struct prb_lazy library = {.soname = PRB_SONAME_SQLITE,
                                   .names = names,
                                   .functions = &functions,
