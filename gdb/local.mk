@@ -43,7 +43,12 @@ gdb-install:
 		$(MKDIR_P) "$${file%/*}" && echo 'source $(gdbplugindir)/probing-gdb.py' >"$$file" || exit 1; \
 	done
 gdb-uninstall:
-	@for path in $(GDB_USUAL) $(GDB_OBJFILES); do rm -f '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)'$$path-gdb.gdb; done
+	@for path in $(GDB_USUAL) $(GDB_OBJFILES); do \
+		folder='$(DESTDIR)$(GDB_AUTO_LOAD_DIR)'$${path%/*}; \
+		rm -f "$$folder/$${path##*/}-gdb.gdb"; \
+		while test "$$folder" != '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)' && rmdir "$$folder" 2>/dev/null; do folder=$${folder%/*}; done; \
+	done
+	@rmdir '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)' 2>/dev/null || :
 install-data-local: gdb-install
 uninstall-local: gdb-uninstall
 .PHONY: gdb-install gdb-uninstall
