@@ -2,13 +2,16 @@
 #include "fleet/merged.h"
 
 #include <ctype.h>
-#include <jansson.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/index.h"
+#include "base/protobuf.h"
+#include "base/utf8.h"
+#include "fleet/answers/packed.h"
 #include "format/format.h"
 
 #define FRAMES_MAX 65536 /* of one stack, from outside */
@@ -23,8 +26,6 @@ struct prb_merged {
     size_t group_count, group_cap;
     struct prb_index by_frame, by_group;
 };
-
-PRB_DEFINE_AUTO_PTR(json_t, json_t, json_decref)
 
 /* ---- frames and groups, each once ---- */
 
@@ -225,115 +226,194 @@ bool prb_merged_add(struct prb_merged *merged, int rank, const struct prb_stacks
     return true;
 }
 
-/* ---- packed: {"frames": [[kind, name, file, line, locals]], "groups": [[thread, ranks, threads,
- * [frame, …]]]} ---- */
+/* ---- packed ----
+ *
+ * "MRG\1"; how many frames, each: kind, line, name, file, locals; how many groups, each: thread,
+ * threads, ranges (how many, each: how far from the last one's end, and how many ranks more than one),
+ * frames (how many, each its number).  Numbers have seven bits a byte, the lowest first; a text is its
+ * length, bytes of UTF-8, and a NUL. */
 
-static json_t *text_of(const char *text)
-{
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    PRB_AUTO_FREE char *safe = prb_text_safe(text, strlen(text), 0); /* not UTF-8 */
-    return json_string(safe ? safe : "?");
-}
-
-static json_t *pack_frame(const struct prb_merged_frame *frame)
-{
-    json_t *one = json_pack("[i, o, o, i]", (int)frame->kind, text_of(frame->name),
-                            text_of(frame->file), frame->line);
-    if (one && *frame->locals)
-        json_array_append_new(one, text_of(frame->locals));
-    return one;
-}
-
-static json_t *pack_group(const struct prb_merged_group *group)
-{
-    PRB_AUTO_FREE char *ranks = prb_rank_set_text(&group->ranks);
-    json_t *frames = json_array();
-    for (size_t i = 0; i < group->frame_count; i++)
-        json_array_append_new(frames, json_integer(group->frames[i]));
-    return json_pack("[o, s, I, o]", text_of(group->thread), ranks ? ranks : "",
-                     (json_int_t)group->threads, frames);
-}
+#define MAGIC "MRG\1"
 
 char *prb_merged_pack(const struct prb_merged *merged, size_t *len_out, struct prb_error *err)
 {
-    json_t *frames = json_array(), *groups = json_array();
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    prb_merged_pack_begin(&out, merged->frame_count);
     for (size_t i = 0; i < merged->frame_count; i++)
-        json_array_append_new(frames, pack_frame(&merged->frames[i]));
+        prb_merged_pack_frame(&out, &merged->frames[i]);
+    prb_proto_varint(&out, merged->group_count);
     for (size_t i = 0; i < merged->group_count; i++)
-        json_array_append_new(groups, pack_group(&merged->groups[i]));
-    bool whole = json_array_size(frames) == merged->frame_count &&
-                 json_array_size(groups) == merged->group_count;
-    PRB_AUTO(json_t) json_t *all = json_pack("{s:o, s:o}", "frames", frames, "groups", groups);
-    char *text = all && whole ? json_dumps(all, JSON_COMPACT) : NULL;
-    if (!text)
-        return PRB_NULL(prb_nomem(err));
-    *len_out = strlen(text);
+        prb_merged_pack_group(&out, &merged->groups[i]);
+    *len_out = out.len;
+    char *bytes = prb_buf_steal(&out);
+    return bytes ? bytes : PRB_NULL(prb_nomem(err));
+}
+
+void prb_merged_pack_begin(struct prb_buf *out, size_t frames)
+{
+    prb_buf_add(out, MAGIC, sizeof MAGIC - 1);
+    prb_proto_varint(out, frames);
+}
+
+static void pack_text(struct prb_buf *out, const char *text)
+{
+    PRB_AUTO(prb_buf) struct prb_buf safe = {0};
+    size_t len = strlen(text);
+    if (prb_utf8_prefix(text, len) != len) {
+        prb_utf8_add(&safe, text, len);
+        text = safe.len ? safe.data : "?";
+        len = safe.len ? safe.len : 1;
+    }
+    prb_proto_varint(out, len);
+    prb_buf_add(out, text, len);
+    prb_buf_addc(out, '\0');
+}
+
+void prb_merged_pack_frame(struct prb_buf *out, const struct prb_merged_frame *frame)
+{
+    prb_proto_varint(out, (unsigned)frame->kind);
+    prb_proto_varint(out, frame->line > 0 ? (unsigned)frame->line : 0);
+    pack_text(out, frame->name);
+    pack_text(out, frame->file);
+    pack_text(out, frame->locals);
+}
+
+void prb_merged_pack_group(struct prb_buf *out, const struct prb_merged_group *group)
+{
+    int last = -1;
+    pack_text(out, group->thread);
+    prb_proto_varint(out, group->threads);
+    prb_proto_varint(out, group->ranks.count);
+    for (size_t i = 0; i < group->ranks.count; i++) {
+        const struct prb_rank_range *range = &group->ranks.ranges[i];
+        prb_proto_varint(out, (unsigned)(range->first - last));
+        prb_proto_varint(out, (unsigned)(range->last - range->first));
+        last = range->last;
+    }
+    prb_proto_varint(out, group->frame_count);
+    for (size_t i = 0; i < group->frame_count; i++)
+        prb_proto_varint(out, group->frames[i]);
+}
+
+/* What such bytes have; texts are borrowed from them. */
+struct unpacked {
+    const unsigned char *at, *end;
+    bool bad;
+    struct prb_merged_frame *frames;
+    struct prb_merged_group *groups; /* their frames are in numbers */
+    uint32_t *numbers;
+    size_t frame_count, group_count, number_count;
+};
+
+static void unpacked_deinit(struct unpacked *in)
+{
+    for (size_t i = 0; i < in->group_count; i++)
+        prb_rank_set_deinit(&in->groups[i].ranks);
+    free(in->frames);
+    free(in->groups);
+    free(in->numbers);
+}
+PRB_DEFINE_AUTO(unpacked, struct unpacked, unpacked_deinit)
+
+static uint64_t take_number(struct unpacked *in, uint64_t most)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 63 && in->at < in->end && !in->bad; shift += 7) {
+        unsigned char byte = *in->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            in->bad = value > most;
+            return in->bad ? 0 : value;
+        }
+    }
+    in->bad = true;
+    return 0;
+}
+
+/* Of things that take a byte each, at least. */
+static size_t take_count(struct unpacked *in)
+{
+    return (size_t)take_number(in, (uint64_t)(in->end - in->at));
+}
+
+static const char *take_text(struct unpacked *in)
+{
+    size_t len = take_count(in);
+    const char *text = (const char *)in->at;
+    unsigned char any = 0;
+    if (in->bad || len >= (size_t)(in->end - in->at) || text[len] || memchr(text, '\0', len)) {
+        in->bad = true;
+        return "";
+    }
+    for (size_t i = 0; i < len; i++)
+        any |= in->at[i];
+    in->at += len + 1;
+    in->bad = any >= 0x80 && prb_utf8_prefix(text, len) != len;
     return text;
 }
 
-static bool unpack_frame(const json_t *one, struct prb_merged_frame *out)
+static void take_packed_frame(struct unpacked *in, struct prb_merged_frame *out)
 {
-    const json_t *kind = json_array_get(one, 0), *line = json_array_get(one, 3);
-    const char *locals = json_string_value(json_array_get(one, 4));
-    json_int_t number = json_integer_value(kind);
-    *out = (struct prb_merged_frame){.kind = (enum prb_frame_kind)number,
-                                     .name = json_string_value(json_array_get(one, 1)),
-                                     .file = json_string_value(json_array_get(one, 2)),
-                                     .line = (int)json_integer_value(line),
-                                     .locals = locals ? locals : ""};
-    return json_is_integer(kind) && number >= PRB_FRAME_PYTHON && number <= PRB_FRAME_TASK &&
-           json_is_integer(line) && out->name && out->file;
+    out->kind = (enum prb_frame_kind)take_number(in, PRB_FRAME_TASK);
+    out->line = (int)take_number(in, INT_MAX);
+    out->name = take_text(in);
+    out->file = take_text(in);
+    out->locals = take_text(in);
 }
 
-static bool is_within(const struct prb_rank_set *set, const struct prb_rank_set *allowed)
+static void take_ranks(struct unpacked *in, const struct prb_rank_set *allowed,
+                       struct prb_rank_set *out)
 {
-    for (int rank = prb_rank_set_next(set, -1); rank >= 0; rank = prb_rank_set_next(set, rank))
-        if (!prb_rank_set_has(allowed, rank))
-            return false;
-    return set->count > 0;
-}
-
-/* Whether one group can be taken; ranks and frames are then filled. */
-static bool unpack_group(const json_t *one, const uint32_t *numbers, size_t number_count,
-                         const struct prb_rank_set *allowed, struct prb_rank_set *ranks,
-                         uint32_t *frames)
-{
-    const char *text = json_string_value(json_array_get(one, 1));
-    const json_t *list = json_array_get(one, 3);
-    size_t count = json_array_size(list);
-    if (!json_is_string(json_array_get(one, 0)) || !text || !json_is_array(list) ||
-        !prb_rank_set_parse(text, ranks, NULL) || !is_within(ranks, allowed) ||
-        json_integer_value(json_array_get(one, 2)) < 1)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *frame = json_array_get(list, i);
-        if (!json_is_integer(frame) || json_integer_value(frame) < 0 ||
-            (uint64_t)json_integer_value(frame) >= number_count)
-            return false;
-        frames[i] = numbers[json_integer_value(frame)];
+    int last = -1;
+    size_t count = take_count(in);
+    for (size_t i = 0; i < count && !in->bad; i++) {
+        int first = last + (int)take_number(in, PRB_RANKS_MAX);
+        last = first + (int)take_number(in, PRB_RANKS_MAX);
+        for (int rank = first; rank <= last && !in->bad; rank++)
+            in->bad = !prb_rank_set_has(allowed, rank);
+        in->bad = in->bad || !prb_rank_set_add(out, first, last);
     }
-    return true;
+    in->bad = in->bad || !out->count;
 }
 
-static bool add_group(struct prb_merged *merged, const json_t *one, const uint32_t *numbers,
-                      size_t number_count, const struct prb_rank_set *allowed, bool dry)
+/* numbers has room for one of each byte. */
+static void take_packed_group(struct unpacked *in, const struct prb_rank_set *allowed,
+                              struct prb_merged_group *out)
 {
-    PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
-    size_t count = json_array_size(json_array_get(one, 3));
-    PRB_AUTO_FREE uint32_t *frames = count <= FRAMES_MAX ? calloc(count + 1, sizeof *frames) : NULL;
-    if (!frames || !unpack_group(one, numbers, number_count, allowed, &ranks, frames))
+    uint32_t *numbers = in->numbers + in->number_count;
+    out->thread = take_text(in);
+    out->threads = take_number(in, UINT32_MAX);
+    take_ranks(in, allowed, &out->ranks);
+    out->frame_count = take_count(in);
+    out->frames = numbers;
+    in->bad = in->bad || !out->threads || out->frame_count > FRAMES_MAX;
+    for (size_t i = 0; i < out->frame_count && !in->bad; i++) {
+        numbers[i] = (uint32_t)take_number(in, UINT32_MAX);
+        in->bad = in->bad || numbers[i] >= in->frame_count;
+    }
+    in->number_count += in->bad ? 0 : out->frame_count;
+}
+
+/* False: out of memory. */
+static bool unpack(struct unpacked *in, const char *data, size_t len,
+                   const struct prb_rank_set *allowed)
+{
+    in->bad = len < sizeof MAGIC - 1 || memcmp(data, MAGIC, sizeof MAGIC - 1) != 0;
+    in->at = (const unsigned char *)data + (in->bad ? 0 : sizeof MAGIC - 1);
+    in->end = (const unsigned char *)data + len;
+    size_t frames = take_count(in);
+    in->frames = calloc(frames + 1, sizeof *in->frames);
+    in->numbers = malloc((len + 1) * sizeof *in->numbers);
+    if (!in->frames || !in->numbers)
         return false;
-    if (dry)
-        return true;
-    struct prb_merged_group key = {.thread = json_string_value(json_array_get(one, 0)),
-                                   .frames = frames,
-                                   .frame_count = count};
-    struct prb_merged_group *group = group_of(merged, &key);
-    if (!group || !prb_rank_set_unite(&group->ranks, &ranks))
+    while (in->frame_count < frames && !in->bad)
+        take_packed_frame(in, &in->frames[in->frame_count++]);
+    size_t groups = take_count(in);
+    if (!(in->groups = calloc(groups + 1, sizeof *in->groups)))
         return false;
-    group->threads += (uint64_t)json_integer_value(json_array_get(one, 2));
+    while (in->group_count < groups && !in->bad)
+        take_packed_group(in, allowed, &in->groups[in->group_count++]);
+    in->bad = in->bad || in->at != in->end;
     return true;
 }
 
@@ -341,24 +421,24 @@ static bool add_group(struct prb_merged *merged, const json_t *one, const uint32
 bool prb_merged_add_packed(struct prb_merged *merged, const char *data, size_t len,
                            const struct prb_rank_set *allowed, struct prb_error *err)
 {
-    PRB_AUTO(json_t) json_t *all = json_loadb(data, len, 0, NULL);
-    const json_t *frames = json_object_get(all, "frames"), *groups = json_object_get(all, "groups");
-    size_t frame_count = json_array_size(frames), group_count = json_array_size(groups);
-    PRB_AUTO_FREE uint32_t *numbers = calloc(frame_count + 1, sizeof *numbers);
-    bool ok = numbers && json_is_array(frames) && json_is_array(groups);
-    struct prb_merged_frame frame;
-    for (size_t i = 0; ok && i < frame_count; i++)
-        ok = unpack_frame(json_array_get(frames, i), &frame);
-    for (size_t i = 0; ok && i < group_count; i++)
-        ok = add_group(merged, json_array_get(groups, i), numbers, frame_count, allowed, true);
-    if (!ok)
+    PRB_AUTO(unpacked) struct unpacked in = {0};
+    if (!unpack(&in, data, len, allowed))
+        return prb_nomem(err);
+    if (in.bad)
         return prb_fail(err, PRB_CORRUPT, "merged stacks cannot be parsed");
-    for (size_t i = 0; ok && i < frame_count; i++)
-        ok = unpack_frame(json_array_get(frames, i), &frame) &&
-             (numbers[i] = frame_of(merged, &frame)) != PRB_NO_ITEM;
-    for (size_t i = 0; ok && i < group_count; i++)
-        ok = add_group(merged, json_array_get(groups, i), numbers, frame_count, allowed, false);
-    return ok || prb_nomem(err);
+    PRB_AUTO_FREE uint32_t *numbers = calloc(in.frame_count + 1, sizeof *numbers);
+    for (size_t i = 0; numbers && i < in.frame_count; i++)
+        if ((numbers[i] = frame_of(merged, &in.frames[i])) == PRB_NO_ITEM)
+            return prb_nomem(err);
+    for (size_t i = 0; numbers && i < in.number_count; i++)
+        in.numbers[i] = numbers[in.numbers[i]];
+    for (size_t i = 0; numbers && i < in.group_count; i++) {
+        struct prb_merged_group *group = group_of(merged, &in.groups[i]);
+        if (!group || !prb_rank_set_unite(&group->ranks, &in.groups[i].ranks))
+            return prb_nomem(err);
+        group->threads += in.groups[i].threads;
+    }
+    return numbers || prb_nomem(err);
 }
 
 /* ---- what it has ---- */

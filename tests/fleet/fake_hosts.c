@@ -27,6 +27,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/protobuf.h"
+#include "fleet/answers/packed.h"
 #include "fleet/bus/bus.h"
 #include "fleet/bus/roster.h"
 #include "fleet/message/message.h"
@@ -47,7 +49,7 @@ enum fault {
     FAULT(stuck)     /* the same, and its connection stands */                                     \
     FAULT(twice)     /* sends its answer twice */                                                  \
     FAULT(cut)       /* the answer lacks its second half */                                        \
-    FAULT(damaged)   /* a bracket of it is another */                                              \
+    FAULT(damaged)   /* its last byte is another */                                                \
     FAULT(noise)     /* any three of its bytes are */                                              \
     FAULT(old)       /* sends the answer to the question before */                                 \
     FAULT(thief)     /* answers for a rank of the next host, too */                                \
@@ -70,6 +72,12 @@ static const char *const faults[] = {
 
 struct connection;
 
+/* What all answers to a job have, behind the frame that has the question's number. */
+struct part {
+    size_t frames;
+    struct prb_buf rest;
+};
+
 struct host {
     unsigned number;
     struct connection *connection;
@@ -78,8 +86,8 @@ struct host {
     enum fault fault;
     double skew;                                  /* s */
     struct prb_bus_subscription *heard[JOBS_MAX]; /* what it alone hears */
-    char *tails[JOBS_MAX];                        /* of its part, behind the question's number */
-    struct prb_buf last;                          /* answer */
+    struct part parts[JOBS_MAX];
+    struct prb_buf last; /* answer */
     char last_id[PRB_FLEET_ID];
     unsigned shard;
 };
@@ -100,10 +108,10 @@ struct letter {
 };
 
 static struct {
-    char **frames;
+    struct prb_merged_frame *frames;
     size_t frame_count;
     struct stack {
-        char *thread;
+        const char *thread;
         bool main;
         const json_t *frames;
     } *stacks;
@@ -147,15 +155,18 @@ static void read_record(const char *path)
         fprintf(stderr, "fake_hosts: %s: %s\n", path, all ? "not a record" : why.text);
         exit(1);
     }
-    json_array_foreach(frames, i, one) record.frames[i] =
-        json_dumps(one, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_array_foreach(frames, i, one) record.frames[i] = (struct prb_merged_frame){
+        .kind = (enum prb_frame_kind)json_integer_value(json_array_get(one, 0)),
+        .name = json_string_value(json_array_get(one, 1)),
+        .file = json_string_value(json_array_get(one, 2)),
+        .line = (int)json_integer_value(json_array_get(one, 3)),
+        .locals = ""};
     json_array_foreach(stacks, i, one)
     {
-        const json_t *thread = json_array_get(one, 0);
-        record.stacks[i] =
-            (struct stack){.thread = json_dumps(thread, JSON_COMPACT | JSON_ENCODE_ANY),
-                           .main = strcmp(json_string_value(thread), "MainThread") == 0,
-                           .frames = json_array_get(one, 1)};
+        const char *thread = json_string_value(json_array_get(one, 0));
+        record.stacks[i] = (struct stack){.thread = thread,
+                                          .main = strcmp(thread, "MainThread") == 0,
+                                          .frames = json_array_get(one, 1)};
     }
 }
 
@@ -168,72 +179,84 @@ static const json_t *view_of(int rank)
 
 /* ---- a host's part ---- */
 
-static void add_group(struct prb_buf *out, const struct stack *stack, const struct prb_rank_set *at,
-                      uint64_t threads, const uint32_t *numbers)
+#define FRAMES_MAX 4096
+enum { QUESTION, OUTERMOST, FIRST };
+
+static void add_group(struct prb_buf *out, const struct stack *stack,
+                      const struct prb_rank_set *ranks, uint64_t threads, const uint32_t *numbers)
 {
-    PRB_AUTO_FREE char *ranks = prb_rank_set_text(at);
+    uint32_t all[FRAMES_MAX];
+    struct prb_merged_group group = {
+        .thread = stack->thread, .frames = all, .ranks = *ranks, .threads = threads};
     const json_t *frame;
     size_t i;
-    prb_buf_addf(out, "[%s,\"%s\",%llu,[%s", stack->thread, ranks ? ranks : "",
-                 (unsigned long long)threads, stack->main ? "0," : "");
-    json_array_foreach(stack->frames, i, frame)
-        prb_buf_addf(out, "%s%u", i ? "," : "", numbers[json_integer_value(frame)]);
-    prb_buf_adds(out, stack->main ? ",1]]," : "]],");
+    if (stack->main)
+        all[group.frame_count++] = QUESTION;
+    json_array_foreach(stack->frames, i, frame) if (group.frame_count + 1 < FRAMES_MAX)
+        all[group.frame_count++] = numbers[json_integer_value(frame)];
+    if (stack->main)
+        all[group.frame_count++] = OUTERMOST;
+    prb_merged_pack_group(out, &group);
 }
 
-/* What stands behind the number of the question. */
-static char *tail_of(const struct prb_rank_set *ranks, const char *job)
+static void make_part(const struct prb_rank_set *ranks, const char *job, struct part *out)
 {
-    PRB_AUTO(prb_buf) struct prb_buf out = {0}, groups = {0};
+    PRB_AUTO(prb_buf) struct prb_buf groups = {0};
     PRB_AUTO_FREE uint32_t *numbers = calloc(record.frame_count, sizeof *numbers);
     PRB_AUTO_FREE uint64_t *threads = calloc(record.stack_count, sizeof *threads);
-    struct prb_rank_set *at = calloc(record.stack_count, sizeof *at);
+    PRB_AUTO_FREE struct prb_rank_set *at = calloc(record.stack_count, sizeof *at);
+    char name[160];
+    const struct prb_merged_frame outermost = {
+        .name = name, .file = "job.py", .line = 1, .locals = ""};
     const json_t *one;
-    uint32_t used = 2;
-    size_t i;
+    size_t i, group_count = 0;
     if (!numbers || !threads || !at)
         give_up("a part", NULL);
+    snprintf(name, sizeof name, "run_%s", job);
     for (int rank = prb_rank_set_next(ranks, -1); rank >= 0; rank = prb_rank_set_next(ranks, rank))
         json_array_foreach(view_of(rank), i, one)
         {
             size_t stack = (size_t)json_integer_value(one);
-            threads[stack]++;
+            group_count += !threads[stack]++;
             (void)prb_rank_set_add(&at[stack], rank, rank);
         }
-    prb_buf_addf(&out, "],[0,\"run_%s\",\"job.py\",1]", job);
+    prb_buf_deinit(&out->rest);
+    prb_merged_pack_frame(&out->rest, &outermost);
+    out->frames = FIRST;
     for (size_t s = 0; s < record.stack_count; s++) {
-        if (!threads[s])
-            continue;
         json_array_foreach(record.stacks[s].frames, i, one)
         {
             uint32_t *number = &numbers[json_integer_value(one)];
-            if (*number)
+            if (*number || !threads[s])
                 continue;
-            *number = used++;
-            prb_buf_addf(&out, ",%s", record.frames[json_integer_value(one)]);
+            *number = (uint32_t)out->frames++;
+            prb_merged_pack_frame(&out->rest, &record.frames[json_integer_value(one)]);
         }
-        add_group(&groups, &record.stacks[s], &at[s], threads[s], numbers);
+        if (threads[s])
+            add_group(&groups, &record.stacks[s], &at[s], threads[s], numbers);
         prb_rank_set_deinit(&at[s]);
     }
-    free(at);
-    if (groups.len)
-        groups.data[groups.len - 1] = '\0'; /* the last comma */
-    prb_buf_addf(&out, "],\"groups\":[%s]}", groups.len ? groups.data : "");
-    char *text = prb_buf_steal(&out);
-    return text ? text : PRB_NULL(give_up("a part", NULL));
+    prb_proto_varint(&out->rest, group_count);
+    prb_buf_add(&out->rest, groups.data, groups.len);
 }
 
 static void add_part(struct host *host, unsigned job, const struct prb_rank_set *ranks, bool all,
                      const char *id, struct prb_buf *out)
 {
     char digits[8] = "0";
-    PRB_AUTO_FREE char *own = all ? NULL : tail_of(ranks, jobs[job]);
-    if (all && !host->tails[job])
-        host->tails[job] = tail_of(ranks, jobs[job]);
+    struct part own = {0}, *part = all ? &host->parts[job] : &own;
     if (marked)
         snprintf(digits, sizeof digits, "%.7s", id);
-    prb_buf_addf(out, "{\"frames\":[[0,\"question\",\"question.py\",%lu%s",
-                 strtoul(digits, NULL, 16), all ? host->tails[job] : own);
+    const struct prb_merged_frame question = {.name = "question",
+                                              .file = "question.py",
+                                              .line = (int)strtol(digits, NULL, 16),
+                                              .locals = ""};
+    if (!part->frames)
+        make_part(ranks, jobs[job], part);
+    prb_merged_pack_begin(out, part->frames);
+    prb_merged_pack_frame(out, &question);
+    prb_buf_add(out, part->rest.data, part->rest.len);
+    prb_buf_deinit(&own.rest);
 }
 
 /* ---- answers ---- */
@@ -308,7 +331,7 @@ static void send_answer(struct host *host, const char *to, const char *id, struc
         send_body(host, to, id, body, NULL);
         break;
     case fault_damaged:
-        body->data[body->len - 2] = '{';
+        body->data[body->len - 1] = (char)0x80; /* a number that goes on */
         send_body(host, to, id, body, NULL);
         break;
     case fault_noise:
@@ -596,8 +619,8 @@ static void obey(char *line)
         if (fault == fault_count)
             host->skew = skew;
         for (unsigned job = 0; job < job_count; job++) {
-            free(host->tails[job]);
-            host->tails[job] = NULL;
+            prb_buf_deinit(&host->parts[job].rest);
+            host->parts[job].frames = 0;
         }
         set_fault(host, fault < fault_count ? fault : host->fault);
     }

@@ -1,6 +1,6 @@
 """Merged stacks of hundreds of ranks on hosts that are not there, compared with what these ranks are.
 
-PROBING_FLEET_RANKS: how many (512; of 10,000 the second look must end within a second).
+PROBING_FLEET_RANKS: how many (512).  A look at 10,000 takes the asker at most half a second of CPU time, and by the clock, best of five, a second.
 """
 
 import json
@@ -44,26 +44,26 @@ def look(bus, *words, job="llama"):
     done = bus.run("-t", "@" + job, *words)
     seconds = time.monotonic() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print("{} ranks: {:.3f} s, CPU {:.3f} s".format(RANKS, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
-    return done, seconds
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print("{} ranks: {:.3f} s, CPU {:.3f} s".format(RANKS, seconds, cpu))
+    return done, seconds, cpu
 
 
 def test_merged(bus, many):
     """Each stack once, with all of its ranks; the ranks of one job alone."""
     for job in ("llama", "other"):
-        done, seconds = look(bus, "backtrace", "--json", job=job)
+        done, _, _ = look(bus, "backtrace", "--json", job=job)
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
         assert set(states(told["coverage"]).values()) == {"answered"} and told["coverage"]["expected"] == RANKS
         assert shown(told["rows"]) == RECORD.groups(range(RANKS), job)
-    assert RANKS < 10000 or seconds < 1
 
 
 def test_odd_one_first(bus, many):
     """One rank among all stands elsewhere: it is the first that is shown."""
     odd = RANKS * 47 // 100
     many.order("odd", odd)
-    done, _ = look(bus, "backtrace", "--json")
+    done, _, _ = look(bus, "backtrace", "--json")
     rows = json.loads(done.stdout)["rows"]
     many.order("odd", -1)
     assert shown(rows) == RECORD.groups(range(RANKS), "llama", odd)
@@ -73,7 +73,14 @@ def test_odd_one_first(bus, many):
 def test_some_ranks(bus, many):
     """Only they are asked for, and nobody else is in the answer."""
     chosen = [1, 2, 3, EACH, *range(3 * EACH, 5 * EACH), RANKS - 1]
-    done, _ = look(bus, "backtrace", "--json", job="other:1-3,{},{}-{},{}".format(EACH, 3 * EACH, 5 * EACH - 1, RANKS - 1))
+    done, _, _ = look(bus, "backtrace", "--json", job="other:1-3,{},{}-{},{}".format(EACH, 3 * EACH, 5 * EACH - 1, RANKS - 1))
     told = json.loads(done.stdout)
     assert done.returncode == 0 and told["coverage"]["expected"] == len(chosen), done.stderr
     assert shown(told["rows"]) == RECORD.groups(chosen, "other")
+
+
+@pytest.mark.skipif(RANKS < 10000, reason="PROBING_FLEET_RANKS is not 10000")
+def test_soon(bus, many):
+    """10,000 ranks within a second."""
+    looks = [look(bus, "backtrace") for _ in range(5)]
+    assert min(seconds for _, seconds, _ in looks) < 1 and min(cpu for _, _, cpu in looks) < 0.5
