@@ -315,6 +315,8 @@ PRB_API void prb_stacks_free(struct prb_stacks *stacks);
 /* Who has the GIL of a live process, as text for people: `thread 12 "loader" at f (train.py:3) in
  * poll`, cut to size; "": nobody does, by now.  False: it cannot be read. */
 PRB_API bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err);
+/* The same of stacks that were taken before; those with native frames name the native function, too. */
+PRB_API void prb_gil_holder_of(const struct prb_stacks *stacks, char *text, size_t size);
 
 /* What recording PyTorch needs to know of a live target beside what its probe sees: names of modules, optimizers,
  * which of them is the anchor; lines for prb_control_torch(), which the caller frees. */

@@ -26,15 +26,9 @@ static void describe_place(const struct prb_thread *thread, char *text, size_t s
         snprintf(text, size, "%.100s", native ? native->name : "a place without Python frames");
 }
 
-bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err)
+void prb_gil_holder_of(const struct prb_stacks *stacks, char *text, size_t size)
 {
-    static const struct prb_stack_options native = {.native = true};
-    PRB_AUTO(prb_target) struct prb_target *target = prb_target_open_pid(pid, err);
-    PRB_AUTO(prb_stacks)
-    struct prb_stacks *stacks = target ? prb_stacks_take(target, &native, err) : NULL;
     char place[260];
-    if (!stacks)
-        return false;
     snprintf(text, size, "%s", "");
     for (size_t i = 0; i < stacks->thread_count; i++) {
         const struct prb_thread *thread = &stacks->threads[i];
@@ -46,5 +40,15 @@ bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err)
                  thread->name ? "\"" : "", place);
         break;
     }
-    return true;
+}
+
+bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err)
+{
+    static const struct prb_stack_options native = {.native = true};
+    PRB_AUTO(prb_target) struct prb_target *target = prb_target_open_pid(pid, err);
+    PRB_AUTO(prb_stacks)
+    struct prb_stacks *stacks = target ? prb_stacks_take(target, &native, err) : NULL;
+    if (stacks)
+        prb_gil_holder_of(stacks, text, size);
+    return stacks;
 }

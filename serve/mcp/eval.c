@@ -37,16 +37,16 @@ static bool is_cancelled(void *context)
 
 static bool eval(struct prb_mcp_call *call, struct prb_error *err)
 {
-    char spec[4096];
+    char spec[PATH_MAX];
     const json_t *code = json_object_get(call->arguments, "code");
     struct evaluation one = {.mcp = call->mcp, .until = prb_clock_s() + LONGEST};
     struct prb_inject_report report;
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
-    if (!prb_mcp_target(call, spec, sizeof spec, err))
+    if (!prb_mcp_spec(call, spec, err))
         return false;
-    pid_t pid = (pid_t)strtol(spec, NULL, 10);
-    if (pid <= 0 || strchr(spec, '/'))
+    if (!json_object_get(call->result, "target"))
         return prb_fail(err, PRB_UNSUPPORTED, "code cannot run in a file");
+    pid_t pid = (pid_t)strtol(spec, NULL, 10);
     PRB_AUTO(prb_control) struct prb_control *control = prb_ensure_probe(pid, &report, err);
     const struct prb_eval_options options = {.mode = PRB_EVAL_AUTO,
                                              .code = json_string_value(code),

@@ -1,17 +1,16 @@
 /* The tools that only look. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/json.h"
 #include "serve/doors/life.h"
 #include "serve/live/diagnose.h"
+#include "serve/live/watch.h"
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
 #include "serve/work/targets.h"
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
-PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
@@ -41,51 +40,68 @@ static void put(const struct prb_mcp_call *call, const char *key, json_t *value)
 
 /* ---- targets ---- */
 
-static bool file_target(const struct prb_mcp *mcp, const char *name, char *spec, size_t size,
-                        struct prb_error *err)
+bool prb_mcp_target(const struct prb_mcp_call *call, struct prb_mcp_name *out,
+                    struct prb_error *err)
 {
-    for (size_t i = 0; mcp->files && mcp->files[i]; i++) {
-        const char *slash = strrchr(mcp->files[i], '/');
-        if (strcmp(slash ? slash + 1 : mcp->files[i], name) == 0) {
-            snprintf(spec, size, "%s", mcp->files[i]);
-            return true;
-        }
-    }
-    prb_fail(err, PRB_NOT_FOUND, "there is no file \"%.100s\" here", name);
-    return prb_error_remedy(err, "files are named when the server is started");
-}
-
-bool prb_mcp_target(const struct prb_mcp_call *call, char *spec, size_t size, struct prb_error *err)
-{
+    const struct prb_mcp *mcp = call->mcp;
     const char *wanted = text_argument(call, "target");
-    char note[PRB_NOTE_MAX], *end;
-    if (strncmp(wanted, "file:", 5) == 0)
-        return file_target(call->mcp, wanted + 5, spec, size, err);
-    bool digits = isdigit((unsigned char)*wanted) && !wanted[strspn(wanted, "0123456789.")];
-    pid_t pid = digits ? (pid_t)strtol(wanted, &end, 10) : prb_process_by_name(wanted, note, err);
-    if (!digits && pid == 0)
+    char note[PRB_NOTE_MAX];
+    bool named = strncmp(wanted, "file:", 5) != 0 && wanted[strspn(wanted, "0123456789.")];
+    pid_t pid = named ? prb_process_by_name(wanted, note, err) : 0;
+    if (named && !pid)
         return false;
-    uint64_t started = prb_serve_started(pid);
-    if (pid <= 0 || started == 0) {
-        prb_fail(err, PRB_NOT_FOUND, "there is no process %.30s", wanted);
-        return prb_error_remedy(err, "the tool `processes` lists them");
-    }
-    if (digits && *end == '.' && strtoull(end + 1, NULL, 10) != started)
-        return prb_fail(err, PRB_GONE, "process %.30s has ended, and another one has its number",
-                        wanted);
-    if (call->mcp->serve && !prb_serve_check_has(call->mcp->serve, pid, err))
-        return false;
-    snprintf(spec, size, "%d", (int)pid);
-    char id[48];
-    snprintf(id, sizeof id, "%d.%" PRIu64, (int)pid, started);
-    put(call, "target", json_string(id));
+    if (named)
+        snprintf(out->text, sizeof out->text, "%d", (int)pid);
+    else
+        snprintf(out->text, sizeof out->text, "%s", wanted);
+    out->wanted = (struct prb_serve_wanted){
+        .serve = mcp->serve, .targets = mcp->targets, .name = out->text, .until = mcp->until};
     return true;
 }
 
-static struct prb_target *open_target(struct prb_mcp_call *call, struct prb_error *err)
+/* What `processes` gives as id. */
+static void tell_target(const struct prb_mcp_call *call, pid_t pid)
 {
-    char spec[4096];
-    return prb_mcp_target(call, spec, sizeof spec, err) ? prb_target_open(spec, NULL, err) : NULL;
+    put(call, "target",
+        json_sprintf("%d.%llu", (int)pid, (unsigned long long)prb_serve_started(pid)));
+}
+
+/* What the model can do instead. */
+static bool not_found(const struct prb_mcp_name *name, struct prb_error *err)
+{
+    if (err->code == PRB_NOT_FOUND && !err->remedy[0])
+        prb_error_remedy(err, strncmp(name->text, "file:", 5) == 0
+                                  ? "files are named when the server is started, or are crash dumps"
+                                  : "the tool `processes` lists them");
+    return false;
+}
+
+bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct prb_error *err)
+{
+    struct prb_mcp_name name;
+    if (!prb_mcp_target(call, &name, err))
+        return false;
+    if (!prb_serve_target_spec(&name.wanted, spec, err))
+        return not_found(&name, err);
+    if (strncmp(name.text, "file:", 5) != 0)
+        tell_target(call, (pid_t)strtol(spec, NULL, 10));
+    return true;
+}
+
+/* Shared with who else asks.  slow: what a statement may take holds up no look. */
+static struct prb_serve_target *hold(struct prb_mcp_call *call, bool slow, struct prb_error *err)
+{
+    struct prb_mcp_name name;
+    if (!prb_mcp_target(call, &name, err))
+        return NULL;
+    name.wanted.slow = slow;
+    struct prb_serve_target *held = prb_serve_target_hold_wanted(&name.wanted, err);
+    if (!held)
+        return PRB_NULL(not_found(&name, err));
+    const struct prb_target_info *info = prb_target_info(prb_serve_target_open(held));
+    if (info->kind == PRB_TARGET_PROCESS)
+        tell_target(call, info->pid);
+    return held;
 }
 
 /* ---- processes ---- */
@@ -136,10 +152,10 @@ static const struct prb_mcp_tool tool_processes = {
 
 static bool diagnose(struct prb_mcp_call *call, struct prb_error *err)
 {
-    char spec[4096];
+    char spec[PATH_MAX];
     const char *skill = text_argument(call, "skill");
     const struct prb_mcp *mcp = call->mcp;
-    if (!prb_mcp_target(call, spec, sizeof spec, err))
+    if (!prb_mcp_spec(call, spec, err))
         return false;
     const struct prb_serve_diagnosis wanted = {
         .serve = mcp->serve,
@@ -211,17 +227,59 @@ static bool is_wanted(const struct prb_stacks *stacks, const struct prb_stack_gr
     return !thread;
 }
 
-static json_t *group_json(const struct prb_stacks *stacks, const struct prb_stack_group *group)
+static json_t *seconds_json(double since) { return since < 0 ? json_null() : json_real(since); }
+
+/* since: of each thread of stacks.  The group has not changed for as long as its last thread has not. */
+static json_t *group_json(const struct prb_stacks *stacks, const struct prb_stack_group *group,
+                          const double *since)
 {
     json_t *threads = json_array();
-    for (size_t i = 0; i < group->count && i < FRAMES_SHOWN; i++) {
+    double least = since[group->threads[0]];
+    for (size_t i = 0; i < group->count; i++) {
         const struct prb_thread *one = &stacks->threads[group->threads[i]];
-        json_array_append_new(threads,
-                              json_pack("{s:i,s:o,s:b}", "id", (int)one->os_thread_id, "name",
-                                        prb_json_text(one->name), "active", one->active));
+        double own = since[group->threads[i]];
+        least = own < least ? own : least;
+        if (i < FRAMES_SHOWN)
+            json_array_append_new(threads,
+                                  json_pack("{s:i,s:o,s:b,s:o}", "id", (int)one->os_thread_id,
+                                            "name", prb_json_text(one->name), "active", one->active,
+                                            "since", seconds_json(own)));
     }
-    return json_pack("{s:I,s:o,s:o}", "count", (json_int_t)group->count, "threads", threads,
-                     "frames", frames_json(&stacks->threads[group->threads[0]]));
+    return json_pack("{s:I,s:o,s:o,s:o}", "count", (json_int_t)group->count, "since",
+                     seconds_json(least), "threads", threads, "frames",
+                     frames_json(&stacks->threads[group->threads[0]]));
+}
+
+/* Since when each thread stands, as the server has seen it; -1: nobody has.  The caller frees it. */
+static double *since_of(const struct prb_mcp *mcp, const struct prb_stacks *stacks)
+{
+    double *since = calloc(stacks->thread_count + 1, sizeof *since);
+    for (size_t i = 0; since && i < stacks->thread_count; i++)
+        since[i] = -1;
+    if (since && mcp->serve && stacks->target.kind == PRB_TARGET_PROCESS)
+        prb_watch_since(mcp->serve->watch, stacks->target.pid,
+                        prb_serve_started(stacks->target.pid), stacks, since);
+    return since;
+}
+
+/* Who has the GIL, by a second look at that thread where the first had no native frames. */
+static json_t *gil_json(struct prb_serve_target *held, const struct prb_stacks *stacks, bool native)
+{
+    char holder[300] = "", again[300] = "";
+    prb_gil_holder_of(stacks, holder, sizeof holder);
+    for (size_t i = 0; i < stacks->thread_count && !native && *holder; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        const struct prb_stack_options options = {
+            .native = true, .hide_secrets = true, .only_thread = (uint64_t)thread->os_thread_id};
+        if (thread->gil != PRB_GIL_HOLDING)
+            continue;
+        PRB_AUTO(prb_stacks)
+        struct prb_stacks *one = prb_stacks_take(prb_serve_target_open(held), &options, NULL);
+        if (one)
+            prb_gil_holder_of(one, again, sizeof again);
+        break;
+    }
+    return *again ? prb_json_text(again) : *holder ? prb_json_text(holder) : json_null();
 }
 
 static bool stacks(struct prb_mcp_call *call, struct prb_error *err)
@@ -231,14 +289,17 @@ static bool stacks(struct prb_mcp_call *call, struct prb_error *err)
     const struct prb_stack_options options = {
         .native = json_is_true(json_object_get(call->arguments, "native")), .hide_secrets = true};
     json_int_t limit = number(call, "limit", 20);
-    char holder[300] = "";
-    PRB_AUTO(prb_target) struct prb_target *target = open_target(call, err);
+    PRB_AUTO(prb_serve_target) struct prb_serve_target *held = hold(call, false, err);
     PRB_AUTO(prb_stacks)
-    struct prb_stacks *taken = target ? prb_stacks_take(target, &options, err) : NULL;
+    struct prb_stacks *taken =
+        held ? prb_stacks_take(prb_serve_target_open(held), &options, err) : NULL;
     PRB_AUTO(prb_stack_groups)
     struct prb_stack_groups *grouped = taken ? prb_stacks_group(taken, err) : NULL;
     if (!grouped)
         return false;
+    PRB_AUTO_FREE double *since = since_of(call->mcp, taken);
+    if (!since)
+        return prb_nomem(err);
     for (size_t i = 0; i < grouped->count; i++) {
         if (!is_wanted(taken, &grouped->items[i], text_argument(call, "thread")))
             continue;
@@ -246,11 +307,9 @@ static bool stacks(struct prb_mcp_call *call, struct prb_error *err)
             put(call, "truncated", json_true());
             break;
         }
-        json_array_append_new(groups, group_json(taken, &grouped->items[i]));
+        json_array_append_new(groups, group_json(taken, &grouped->items[i], since));
     }
-    if (taken->target.kind == PRB_TARGET_PROCESS)
-        (void)prb_gil_holder(taken->target.pid, holder, sizeof holder, NULL);
-    put(call, "gil", *holder ? prb_json_text(holder) : json_null());
+    put(call, "gil", gil_json(held, taken, options.native));
     return true;
 }
 
@@ -330,8 +389,8 @@ static bool run_sql(struct prb_mcp_call *call, struct prb_db *db, const char *sq
 
 static bool query(struct prb_mcp_call *call, struct prb_error *err)
 {
-    PRB_AUTO(prb_target) struct prb_target *target = open_target(call, err);
-    PRB_AUTO(prb_db) struct prb_db *db = target ? prb_db_open(target, err) : NULL;
+    PRB_AUTO(prb_serve_target) struct prb_serve_target *held = hold(call, true, err);
+    struct prb_db *db = held ? prb_serve_target_db(held, err) : NULL;
     return db && run_sql(call, db, text_argument(call, "sql"), number(call, "limit", 100), err);
 }
 
@@ -484,10 +543,10 @@ static void tell_hottest(struct prb_mcp_call *call, json_t *functions, json_t *p
 
 static bool profile(struct prb_mcp_call *call, struct prb_error *err)
 {
-    char spec[4096], seconds[16];
+    char spec[PATH_MAX], seconds[16];
     struct profile run = {.call = call};
     int status;
-    if (!prb_mcp_target(call, spec, sizeof spec, err))
+    if (!prb_mcp_spec(call, spec, err))
         return false;
     snprintf(seconds, sizeof seconds, "%d", (int)number(call, "seconds", 5));
     bool native = json_is_true(json_object_get(call->arguments, "native"));

@@ -11,21 +11,22 @@
 
 #include <jansson.h>
 
-#include "serve/serve.h"
+#include "serve/work/targets.h"
 
 #define PRB_MCP_NEWEST "2026-07-28"
 #define PRB_MCP_RESULT_MAX 20000 /* characters of a result, as text and as structure each */
 
 /* Who asks, and what he may. */
 struct prb_mcp {
-    struct prb_serve_log *log;     /* of what acts; NULL only where nothing may */
-    const char *who;               /* for the log */
-    const struct prb_serve *serve; /* with what it has seen; NULL on standard input */
-    const char *const *files;      /* dumps that are targets too, "file:NAME"; ends with NULL */
-    const char *program;           /* of the command line */
-    bool eval, unasked;            /* run code; without asking the user each time */
+    struct prb_serve_log *log;         /* of what acts; NULL only where nothing may */
+    const char *who;                   /* for the log */
+    const struct prb_serve *serve;     /* with what it has seen; NULL on standard input */
+    struct prb_serve_targets *targets; /* shared with all who ask this server */
+    const char *program;               /* of the command line */
+    bool eval, unasked;                /* run code; without asking the user each time */
     bool (*goes_on)(void *context);
     void *context;
+    double until;        /* s, monotonic: the deadline */
     const char *settled; /* the version that `initialize` asked for on this connection, or "" */
     /* Of HTTP: what stood in its headers, "" when absent; NULL: no such headers. */
     const char *version, *method, *name;
@@ -62,8 +63,15 @@ void prb_mcp_fit(json_t *result);
 /* The same as text for people; the caller frees it. */
 char *prb_mcp_text(const json_t *result, const char *about);
 
-/* The text that process or file is meant by; the spec is what prb_target_open takes. */
-bool prb_mcp_target(const struct prb_mcp_call *call, char *spec, size_t size,
+/* The target that a call means; wanted points into text, so it is not copied. */
+struct prb_mcp_name {
+    char text[256];
+    struct prb_serve_wanted wanted;
+};
+/* Nothing is looked up but a part of a command line.  NOT_FOUND, BUSY. */
+bool prb_mcp_target(const struct prb_mcp_call *call, struct prb_mcp_name *out,
                     struct prb_error *err);
+/* The same as prb_target_open and the command line take it, which the result tells, too. */
+bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct prb_error *err);
 
 #endif

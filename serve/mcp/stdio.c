@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "serve/doors/doors.h"
 #include "serve/doors/log.h"
@@ -11,6 +12,8 @@
 #include "serve/text/command.h"
 
 #define LINE_MAX_ (4u << 20) /* bytes of a message */
+#define LONGEST 120.0        /* s for a request, as over HTTP */
+#define SWEEP_MS 60000
 
 struct input {
     struct prb_buf text; /* read, and not taken */
@@ -112,14 +115,16 @@ int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
     struct input input = {0};
     struct prb_error err = {0};
     PRB_AUTO(prb_serve_log) struct prb_serve_log *log = eval ? open_log(&err) : NULL;
-    if (!prb_command_program(program, sizeof program, &err) || (eval && !log)) {
+    PRB_AUTO(prb_serve_targets) struct prb_serve_targets *targets = prb_serve_targets_new(files);
+    if (!prb_command_program(program, sizeof program, &err) || (eval && !log) ||
+        (!targets && !prb_nomem(&err))) {
         fprintf(stderr, "probing: %s\n", err.text);
         return prb_code_exit(err.code);
     }
     snprintf(who, sizeof who, "probing mcp of process %d", (int)getppid());
     struct prb_mcp mcp = {.log = log,
                           .who = who,
-                          .files = files,
+                          .targets = targets,
                           .program = program,
                           .eval = eval,
                           .unasked = unasked,
@@ -132,7 +137,8 @@ int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
         if (!end && input.ended)
             break;
         if (!end) {
-            read_more(&input, -1);
+            read_more(&input, SWEEP_MS);
+            prb_serve_targets_sweep(targets);
             continue;
         }
         size_t len = (size_t)(end - input.text.data);
@@ -143,6 +149,7 @@ int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
         if (!line || !line[strspn(line, " \t\r")])
             continue;
         note_version(line, len, version);
+        mcp.until = prb_clock_s() + LONGEST;
         ok = answer_line(&mcp, &input, line, len);
     }
     prb_buf_deinit(&input.text);

@@ -20,11 +20,12 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     const struct prb_mcp mcp = {.serve = job->serve,
                                 .log = job->serve->log,
                                 .who = who,
-                                .files = prb_serve_targets_files(job->targets),
+                                .targets = job->targets,
                                 .program = job->serve->program,
                                 .eval = question->grants & PRB_MAY_EVAL,
                                 .goes_on = prb_serve_job_goes_on,
                                 .context = job,
+                                .until = job->until,
                                 .version = question->mcp[0],
                                 .method = question->mcp[1],
                                 .name = question->mcp[2]};

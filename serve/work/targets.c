@@ -64,11 +64,6 @@ static void shut(struct prb_serve_target *item)
     item->target = NULL;
 }
 
-const char *const *prb_serve_targets_files(const struct prb_serve_targets *targets)
-{
-    return targets->files;
-}
-
 void prb_serve_targets_free(struct prb_serve_targets *targets)
 {
     if (!targets)
@@ -147,19 +142,49 @@ static bool name_process(const char *text, char *out, uint64_t *started, struct 
     return true;
 }
 
+struct prb_serve_wanted prb_serve_wanted(const struct prb_serve_job *job)
+{
+    return (struct prb_serve_wanted){.serve = job->serve,
+                                     .targets = job->targets,
+                                     .name = job->part[0],
+                                     .slow = job->route->slow,
+                                     .until = job->until};
+}
+
+static bool is_file(const char *name) { return strncmp(name, "file:", 5) == 0; }
+
+/* out: what prb_target_open takes; *started: of a process, else 0. */
+static bool find(const struct prb_serve_wanted *wanted, char out[PATH_MAX], uint64_t *started,
+                 struct prb_error *err)
+{
+    *started = 0;
+    if (is_file(wanted->name))
+        return name_file(wanted->targets, wanted->name + 5, out, err);
+    return name_process(wanted->name, out, started, err) &&
+           (!wanted->serve ||
+            prb_serve_check_has(wanted->serve, (pid_t)strtol(out, NULL, 10), err));
+}
+
+bool prb_serve_target_spec(const struct prb_serve_wanted *wanted, char out[PATH_MAX],
+                           struct prb_error *err)
+{
+    uint64_t started;
+    return find(wanted, out, &started, err);
+}
+
 bool prb_serve_target_process(const struct prb_serve_job *job, char out[16], struct prb_error *err)
 {
+    const struct prb_serve_wanted wanted = prb_serve_wanted(job);
     PRB_AUTO_FREE char *name = malloc(PATH_MAX);
-    uint64_t started;
     if (!name)
         return prb_nomem(err);
-    if (strncmp(job->part[0], "file:", 5) == 0)
+    if (is_file(wanted.name))
         return prb_fail(err, PRB_UNSUPPORTED, "%.100s is a file: this needs a live process",
-                        job->part[0] + 5);
-    if (!name_process(job->part[0], name, &started, err))
+                        wanted.name + 5);
+    if (!prb_serve_target_spec(&wanted, name, err))
         return false;
     snprintf(out, 16, "%.15s", name);
-    return prb_serve_check_has(job->serve, (pid_t)strtol(out, NULL, 10), err);
+    return true;
 }
 
 /* ---- holding ---- */
@@ -203,28 +228,25 @@ static void leave(struct prb_serve_target *item)
     pthread_mutex_unlock(&item->all->lock);
 }
 
-struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct prb_error *err)
+struct prb_serve_target *prb_serve_target_hold_wanted(const struct prb_serve_wanted *wanted,
+                                                      struct prb_error *err)
 {
-    struct prb_serve_targets *targets = job->targets;
+    struct prb_serve_targets *targets = wanted->targets;
     PRB_AUTO_FREE char *name = malloc(PATH_MAX);
-    const char *wanted = job->part[0];
-    uint64_t started = 0;
+    uint64_t started;
     if (!name)
         return PRB_NULL(prb_nomem(err));
-    bool file = strncmp(wanted, "file:", 5) == 0;
-    if (!(file ? name_file(targets, wanted + 5, name, err)
-               : name_process(wanted, name, &started, err) &&
-                     prb_serve_check_has(job->serve, (pid_t)strtol(name, NULL, 10), err)))
+    if (!find(wanted, name, &started, err))
         return NULL;
     pthread_mutex_lock(&targets->lock);
-    struct prb_serve_target *item = place_of(targets, name, job->route->slow);
+    struct prb_serve_target *item = place_of(targets, name, wanted->slow);
     if (item)
         item->users++;
     pthread_mutex_unlock(&targets->lock);
     if (!item)
         return PRB_NULL(
             prb_fail(err, PRB_BUSY, "%d targets are looked at already", PRB_SERVE_TARGETS_MAX));
-    if (!lock_until(&item->lock, job->until)) {
+    if (!lock_until(&item->lock, wanted->until)) {
         leave(item);
         return PRB_NULL(prb_fail(err, PRB_TIMEOUT, "others look at it for too long"));
     }
@@ -232,13 +254,20 @@ struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct
         shut(item);
     item->started = started;
     if (!item->target)
-        item->target = file ? prb_target_open(item->name, NULL, err)
-                            : prb_target_open_pid((pid_t)strtol(item->name, NULL, 10), err);
+        item->target = started ? prb_target_open_pid((pid_t)strtol(item->name, NULL, 10), err)
+                               : prb_target_open(item->name, NULL, err);
     if (item->target)
         return item;
     pthread_mutex_unlock(&item->lock);
     leave(item);
     return NULL;
+}
+
+struct prb_serve_target *prb_serve_target_hold(const struct prb_serve_job *job,
+                                               struct prb_error *err)
+{
+    const struct prb_serve_wanted wanted = prb_serve_wanted(job);
+    return prb_serve_target_hold_wanted(&wanted, err);
 }
 
 void prb_serve_target_release(struct prb_serve_target *held)

@@ -6,6 +6,8 @@
 #ifndef PRB_SERVE_TARGETS_H
 #define PRB_SERVE_TARGETS_H
 
+#include <limits.h>
+
 #include "serve/http/route.h"
 
 #define PRB_SERVE_TARGETS_MAX 32
@@ -14,22 +16,38 @@ struct prb_serve_target;
 
 /* files: paths of dumps and cores that are targets too, "file:NAME"; borrowed, ends with NULL. */
 struct prb_serve_targets *prb_serve_targets_new(const char *const *files);
-/* As they were given. */
-const char *const *prb_serve_targets_files(const struct prb_serve_targets *targets);
 void prb_serve_targets_free(struct prb_serve_targets *targets);
+PRB_DEFINE_AUTO_PTR(prb_serve_targets, struct prb_serve_targets, prb_serve_targets_free)
 /* Close those that nobody has asked for a minute. */
 void prb_serve_targets_sweep(struct prb_serve_targets *targets);
 
+/* A target by name, for one question. */
+struct prb_serve_wanted {
+    const struct prb_serve *serve; /* whose processes it may be; NULL: any */
+    struct prb_serve_targets *targets;
+    const char *name;
+    bool slow;    /* of its two handles that for questions that may take long */
+    double until; /* s, monotonic */
+};
+/* What the first part of a job's path names. */
+struct prb_serve_wanted prb_serve_wanted(const struct prb_serve_job *job);
 /*
- * The target that the first part of the path names, for this thread alone until it is released:
- * "123", "123.456" (456: field 22 of proc_pid_stat(5), as /processes gives it), "file:NAME".
- * Errors: NOT_FOUND, GONE (the process has ended, or is another one), TIMEOUT (it is looked at by
- * others until the job's deadline), those of prb_target_open.
+ * The target of that name, for this thread alone until it is released: "123", "123.456" (456: field
+ * 22 of proc_pid_stat(5), as /processes gives it), "file:NAME".  Errors: NOT_FOUND, GONE (the process
+ * has ended, or is another one), TIMEOUT (others look at it until then), those of prb_target_open.
  */
-struct prb_serve_target *prb_serve_target_hold(struct prb_serve_job *job, struct prb_error *err);
+struct prb_serve_target *prb_serve_target_hold_wanted(const struct prb_serve_wanted *wanted,
+                                                      struct prb_error *err);
+/* The same for a job. */
+struct prb_serve_target *prb_serve_target_hold(const struct prb_serve_job *job,
+                                               struct prb_error *err);
 void prb_serve_target_release(struct prb_serve_target *held);
 PRB_DEFINE_AUTO_PTR(prb_serve_target, struct prb_serve_target, prb_serve_target_release)
 
+/* What the command line takes for it, a pid or a path; nothing is opened.  Errors: those of its
+ * name. */
+bool prb_serve_target_spec(const struct prb_serve_wanted *wanted, char out[PATH_MAX],
+                           struct prb_error *err);
 /* The live process that the first part of the path names, as digits; nothing is opened.  Errors:
  * those of its name; UNSUPPORTED: it is a file. */
 bool prb_serve_target_process(const struct prb_serve_job *job, char out[16], struct prb_error *err);

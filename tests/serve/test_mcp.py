@@ -144,12 +144,12 @@ def test_tools(agent, job):
 
 
 @pytest.mark.parametrize("tool, arguments, words", [
-    ("stacks", {}, "needs the argument `target`"), ("stacks", {"target": 1}, "must be of type string"), ("stacks", {"target": "0"}, "no process"),
-    ("stacks", {"target": "no such job at all"}, ""), ("stacks", {"target": "/etc/passwd"}, ""), ("stacks", {"target": "file:../x"}, "there is no file"),
+    ("stacks", {}, "needs the argument `target`"), ("stacks", {"target": 1}, "must be of type string"), ("stacks", {"target": "0"}, "no target"),
+    ("stacks", {"target": "no such job at all"}, ""), ("stacks", {"target": "/etc/passwd"}, ""), ("stacks", {"target": "file:../x"}, "no file ../x"),
     ("stacks", {"target": "1", "limit": 1000}, "out of its bounds"), ("query", {"target": "SELF", "sql": "DROP TABLE x"}, "read"),
     ("query", {"target": "SELF", "sql": "SELECT * FROM nowhere"}, "nowhere"), ("query", {"target": "SELF", "sql": "SELECT 1", "more": 1}, "no argument `more`"),
     ("diagnose", {"target": "SELF", "skill": "nothing"}, "there is no skill"), ("schema", {"table": "x; y"}, "not the name of a table"),
-    ("stacks", {"target": "1.1"}, "has ended"),
+    ("stacks", {"target": "1.1"}, "another one"), ("stacks", {"target": "4194999"}, "the tool `processes` lists them"),
 ])
 def test_errors_of_tools(agent, job, tool, arguments, words):
     """They are results, so that the model can mend its call."""
