@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from serving import DEADLINE, UnixConnection, received
+from serving import DEADLINE, UnixConnection, received, until
 
 
 def base(job):
@@ -82,10 +82,24 @@ def moving(any_python):
         job.kill()
 
 
+def resting(server, path, name):
+    """The ETag of its stack when it has come to where it waits: it prints before."""
+    told = []
+
+    def rests():
+        told[:] = [server.ask(path)]
+        (thread,) = told[0].json["threads"]
+        frames = [told[0].json["frames"][at]["name"] for at in told[0].json["stacks"][thread["stack"]]]
+        return frames[0] == name and thread["state"] == "S"
+
+    until(rests)
+    return told[0].headers["etag"]
+
+
 def test_wait_for_another(server, moving):
     """With the ETag of what is known: 304 when nothing moves, the stacks as soon as it does."""
     path = base(moving) + "/stacks"
-    tag = server.ask(path).headers["etag"]
+    tag = resting(server, path, "first")
     began = time.monotonic()
     assert server.ask(path + "?wait=1s", If_None_Match=tag).status == 304
     assert 0.5 < time.monotonic() - began < 5
@@ -97,7 +111,7 @@ def test_wait_for_another(server, moving):
     moving.stdin.flush()
     waiting.join(DEADLINE)
     assert told and told[0].status == 200 and told[0].headers["etag"] != tag
-    assert "second" in [frame["name"] for frame in told[0].json["frames"]]
+    assert resting(server, path, "second") != tag
 
 
 def test_waiting_takes_no_worker(serve, job):
