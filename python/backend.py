@@ -6,6 +6,9 @@ and in probing_c/native/ the tool and its libraries.  They are built with config
     pip install .                                    builds
     pip install . --config-settings=build=b          takes what `make python-native` made in b
     python3 python/backend.py wheel NATIVE FOLDER    the same without pip (make wheel)
+
+`pip install -e .` (PEP 660) leaves the files where they are: a folder of links to them, and to the binaries of the build folder
+(build-editable, unless --config-settings=build=b names another), is put on the path.  A file that is new needs it again.
 """
 
 import base64
@@ -28,6 +31,7 @@ ROOT = os.path.dirname(HERE)
 PACKAGES = ("probing", "probing_c")
 NATIVE = "probing_c/native/"
 START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing_c.pth")
+HOOKS = tuple(name for name in START if name.endswith(".pth"))
 BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
 OPTIONAL = ("probing-serve",)  # configure may leave it out
 ENTRY_POINTS = """[console_scripts]
@@ -73,11 +77,12 @@ def run(command, folder):
         raise SystemExit("{} failed in {}".format(" ".join(command), folder))
 
 
-def compiled(folder):
-    """Configure and make in folder; where the binaries are."""
+def compiled(folder, keeps=False):
+    """Configure and make in folder; where the binaries are.  keeps: it is made in again, when sources have changed."""
     if not os.path.exists(os.path.join(ROOT, "configure")):
         run(["./bootstrap"], ROOT)
-    run([os.path.join(ROOT, "configure"), "-q", "--disable-dependency-tracking"], folder)
+    if not os.path.exists(os.path.join(folder, "config.status")):
+        run([os.path.join(ROOT, "configure"), "-q"] + ([] if keeps else ["--disable-dependency-tracking"]), folder)
     run(["make", "-j", str(len(os.sched_getaffinity(0)))], folder)
     run(["make", "python-native"], folder)
     return os.path.join(folder, "python", "native")
@@ -97,20 +102,45 @@ def stripped(path):
             return binary.read()
 
 
-def contents(native):
-    """(name in the wheel, mode, bytes) of everything but the records."""
+def sources(native):
+    """(name in the wheel, mode, path) of everything but the records."""
     for package in PACKAGES:
         for path in sorted(glob.glob(os.path.join(HERE, package, "*"))):
             if os.path.isfile(path):
-                with open(path, "rb") as text:
-                    yield package + "/" + os.path.basename(path), 0o644, text.read()
+                yield package + "/" + os.path.basename(path), 0o644, path
     for name in START:
-        with open(os.path.join(HERE, name), "rb") as hook:
-            yield name, 0o644, hook.read()
-    with open(os.path.join(ROOT, "serve", "page", "icon.svg"), "rb") as icon:
-        yield "probing_c/icon.svg", 0o644, icon.read()
+        yield name, 0o644, os.path.join(HERE, name)
+    yield "probing_c/icon.svg", 0o644, os.path.join(ROOT, "serve", "page", "icon.svg")
     for name in BINARIES + tuple(name for name in OPTIONAL if os.path.exists(os.path.join(native, name))):
-        yield NATIVE + name, 0o755, stripped(os.path.join(native, name))
+        yield NATIVE + name, 0o755, os.path.join(native, name)
+
+
+def contents(native):
+    """The same with the bytes of each."""
+    for name, mode, path in sources(native):
+        if name.startswith(NATIVE):
+            yield name, mode, stripped(path)
+        else:
+            with open(path, "rb") as text:
+                yield name, mode, text.read()
+
+
+def linked(native, folder):
+    """A folder of links to what the wheel would have."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, _, path in sources(native):
+        if os.path.exists(path) and name not in HOOKS:
+            link = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            os.symlink(path, link)
+    return folder
+
+
+def start_lines(folder):
+    """The start-up files with that folder before them on the path."""
+    for name in HOOKS:
+        with open(os.path.join(HERE, name), "rb") as lines:
+            yield name, 0o644, os.fsencode(folder) + b"\n" + lines.read()
 
 
 def records(info):
@@ -123,7 +153,8 @@ def records(info):
         yield info + "/LICENSE", 0o644, text.read()
 
 
-def write_wheel(native, folder):
+def write_wheel(parts, folder):
+    """A wheel of parts (name, mode, bytes) and the records."""
     name = "probing_c-{}-{}.whl".format(version(), tag())
     info = "probing_c-{}.dist-info".format(version())
     listed = io.StringIO()
@@ -138,7 +169,7 @@ def write_wheel(native, folder):
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
 
-        for part in (contents(native), records(info)):
+        for part in (parts, records(info)):
             for inner, mode, data in part:
                 add(inner, mode, data)
                 digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
@@ -152,9 +183,21 @@ def write_wheel(native, folder):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build = (config_settings or {}).get("build")
     if build:
-        return write_wheel(os.path.join(build, "python", "native"), wheel_directory)
+        return write_wheel(contents(os.path.join(build, "python", "native")), wheel_directory)
     with tempfile.TemporaryDirectory(prefix="probing-build-") as folder:
-        return write_wheel(compiled(folder), wheel_directory)
+        return write_wheel(contents(compiled(folder)), wheel_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    build = (config_settings or {}).get("build")
+    if build:
+        build = os.path.abspath(build)
+        native = os.path.join(build, "python", "native")
+    else:
+        build = os.path.join(ROOT, "build-editable")
+        os.makedirs(build, exist_ok=True)
+        native = compiled(build, keeps=True)
+    return write_wheel(start_lines(linked(native, os.path.join(build, "python", "editable"))), wheel_directory)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
@@ -165,6 +208,9 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
         with open(os.path.join(metadata_directory, name), "wb") as paper:
             paper.write(data)
     return info
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -184,7 +230,7 @@ def build_sdist(sdist_directory, config_settings=None):
 def main(words):
     if len(words) != 3 or words[0] != "wheel":
         raise SystemExit("usage: backend.py wheel NATIVE FOLDER")
-    print(os.path.join(words[2], write_wheel(words[1], words[2])))
+    print(os.path.join(words[2], write_wheel(contents(words[1]), words[2])))
 
 
 if __name__ == "__main__":

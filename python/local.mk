@@ -26,5 +26,6 @@ wheel: $(PYTHON_NATIVE)
 	$(AM_V_GEN)$(PYTHON) $(srcdir)/%D%/backend.py wheel %D%/native dist
 wheel-clean:
 	rm -f dist/probing_c-*.whl
+	rm -rf %D%/editable
 clean-local: wheel-clean
 .PHONY: python-native wheel wheel-clean

@@ -206,7 +206,8 @@ def environment(tmp_path_factory):
 def in_environment(environment, *words):
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PROB", "PYTHON", "LD_"))}
     kept["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
-    done = subprocess.run([os.path.join(environment, words[0]), *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    path = os.path.join(environment, words[0])
+    done = subprocess.run([path if os.path.exists(path) else words[0], *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding="utf-8", timeout=package.DEADLINE, env=kept, cwd="/")
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -223,6 +224,22 @@ def test_pip_installs_and_removes_the_wheel(environment, wheel):
     assert os.path.exists(os.path.join(site, "probing_c.pth"))
     in_environment(environment, "pip", "uninstall", "-y", "probing-c")
     assert not [name for name in os.listdir(site) if "probing" in name]
+
+
+def test_pip_installs_the_tree_for_who_works_on_it(environment):
+    """`pip install -e`: the sources and the build's binaries where they are, the start-up hook, too."""
+    build = os.path.abspath(package.BUILDDIR)
+    in_environment(environment, "pip", "install", "--no-index", "--no-deps", "--config-settings", "build=" + build, "-e", os.path.abspath(package.SRCDIR))
+    where = "import os, probing_c; print(os.path.realpath(probing_c.__file__)); print(os.path.realpath(probing_c._native.FOLDER + '/libprobe.so'))"
+    source, binary = in_environment(environment, "python", "-c", where).splitlines()
+    assert source == os.path.realpath(os.path.join(package.SRCDIR, "python", "probing_c", "__init__.py"))
+    assert binary == os.path.realpath(os.path.join(package.NATIVE, "libprobe.so"))
+    assert in_environment(environment, "probing", "--version") == subprocess.check_output([os.environ["PROBING"], "--version"], encoding="utf-8")
+    started = in_environment(environment, "env", "PROBING=1", os.path.join(environment, "python"), "-c", "import probing; print(probing.is_active())")
+    assert started == "True\n"
+    in_environment(environment, "python", "-c", "import importlib.util as u; assert u.find_spec('backend') is None")
+    in_environment(environment, "pip", "uninstall", "-y", "probing-c")
+    in_environment(environment, "python", "-c", "import importlib.util as u; assert u.find_spec('probing_c') is None and u.find_spec('probing') is None")
 
 
 def test_the_wheel_is_the_same_each_time(wheel, tmp_path):
