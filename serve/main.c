@@ -163,7 +163,11 @@ static bool begin_life(struct server *server, struct prb_error *err)
     int pid = options->target ? options->target : options->while_pid;
     if (!pid)
         return true;
-    server->serve.life = prb_life_new(options->stop_fd, end_itself, err);
+    const char *linger = getenv("PROBING_SERVE_LINGER");
+    double seconds = linger && *linger ? strtod(linger, NULL) : PRB_LIFE_LINGER;
+    server->serve.life =
+        prb_life_new(options->stop_fd, options->target,
+                     seconds >= 0 && seconds < 1e6 ? seconds : PRB_LIFE_LINGER, end_itself, err);
     return server->serve.life && prb_life_add(server->serve.life, pid, err);
 }
 
@@ -193,7 +197,7 @@ static bool take_certificate(struct server *server, struct prb_error *err)
     if (!server->serve.certificate)
         return false;
     const char *untimely = prb_certificate_untimely(server->serve.certificate);
-    if (untimely)
+    if (untimely && !options->target) /* its first line is its address */
         fprintf(stderr, "probing: note: %s\n", untimely);
     return true;
 }
@@ -365,6 +369,18 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
     return prb_fail(err, PRB_USAGE, "that is no option of probing-serve");
 }
 
+/* A server that a process starts beside itself has no words of its user. */
+static bool take_variables(struct words *words, struct prb_error *err)
+{
+    const char *allow = getenv("PROBING_SERVE_ALLOW");
+    const char *certificate = getenv("PROBING_SERVE_CERT"), *key = getenv("PROBING_SERVE_KEY");
+    if (!words->serve.certificate && certificate && *certificate) {
+        words->serve.certificate = certificate;
+        words->serve.key = key && *key ? key : NULL;
+    }
+    return words->allow || !allow || !*allow || prb_grants_parse(allow, &words->serve.grants, err);
+}
+
 static void print_line(const char *url) { puts(url); }
 
 static int print_url(const char *allow)
@@ -423,9 +439,7 @@ int main(int argc, char **argv)
     for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;)
         if (!take_word(&words, got, optarg, &err))
             return report(&err);
-    const char *allow = getenv("PROBING_SERVE_ALLOW");
-    if (words.serve.target && allow && *allow && !words.allow &&
-        !prb_grants_parse(allow, &words.serve.grants, &err))
+    if (words.serve.target && !take_variables(&words, &err))
         return report(&err);
     words.elsewhere.words = (const char *const *)argv + optind;
     words.elsewhere.word_count = (size_t)(argc - optind);

@@ -1,4 +1,5 @@
 /* probing list: the Python processes of this machine, flat, as a tree, or as JSON. */
+#include <limits.h>
 #include <pwd.h>
 #include <string.h>
 #include <time.h>
@@ -12,11 +13,13 @@
 #define DEPTH_MAX 64    /* of the tree as drawn */
 #define COMMAND_MAX 300 /* bytes of a command line without -v */
 
-enum { TREE, JSON };
+enum { TREE, JSON, BELOW };
 
 static const struct prb_option options[] = {
     [TREE] = {'t', "tree", NULL, "children below their parents", NULL},
     [JSON] = {'j', "json", NULL, "JSON, an array of objects", NULL},
+    [BELOW] = {0, "below", "PID", "only this process and what it started; several with commas",
+               NULL},
     {0},
 };
 
@@ -191,13 +194,43 @@ static bool print_text(const struct prb_run *run, const struct prb_process_list 
     return true;
 }
 
+/* Leave the processes of "12,34" and what descends from them. */
+static bool keep_below(struct prb_process_list *list, const struct prb_run *run,
+                       struct prb_error *err)
+{
+    PRB_AUTO_FREE bool *chosen = calloc(2 * list->count + 1, sizeof *chosen);
+    bool *kept = chosen + list->count;
+    size_t count = 0;
+    if (!chosen)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (const char *at = run->options[BELOW].text;; at++) {
+        char *end;
+        long pid = strtol(at, &end, 10);
+        if (*at < '1' || *at > '9' || pid > INT_MAX || (*end && *end != ','))
+            return prb_usage(run, err, "--below takes process ids, not \"%s\"",
+                             run->options[BELOW].text);
+        prb_process_choose(list, (pid_t)pid, false, true, chosen);
+        for (size_t i = 0; i < list->count; i++)
+            kept[i] = kept[i] || chosen[i];
+        at = end;
+        if (!*at)
+            break;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        if (kept[i])
+            list->items[count++] = list->items[i];
+    list->count = count;
+    return true;
+}
+
 static bool run_list(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
-    if (!list)
+    if (!list || (run->options[BELOW].count && !keep_below(list, run, err)))
         return false;
     if (!run->options[JSON].count) {
-        prb_servers_note();
+        if (!run->options[BELOW].count)
+            prb_servers_note();
         return print_text(run, list, err);
     }
     prb_process_list_json(list, prb_control_seen, stdout);

@@ -173,7 +173,7 @@ bool prb_join(const char *text, int pid, char *out, size_t size, int *pid_out,
     prb_address_print(&address, place);
     if (!prb_ask(&ask, &answer, err) || !prb_doors_own(place, &server, err))
         return false;
-    snprintf(out, size, "http://%s/#token=%s", place, server.token);
+    snprintf(out, size, "%s://%s/#token=%s", *server.pin ? "https" : "http", place, server.token);
     *pid_out = server.pid;
     explicit_bzero(&server, sizeof server);
     return true;

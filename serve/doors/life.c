@@ -1,4 +1,4 @@
-/* pidfd_open(2) and poll(2) in a thread. */
+/* pidfd_open(2) and poll(2) in a thread, and a look for the probe once a second. */
 #include "serve/doors/life.h"
 
 #include <errno.h>
@@ -8,12 +8,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/syscalls.h"
+#include "inject/control.h"
 #include "proc/stat.h"
 #include "serve/serve.h"
 
-#define AFTER_MS 60000 /* pages say that it has ended, and read its last tables */
+#define LOOK_MS 1000 /* between looks for the probe */
 #define ANCESTORS_MAX 64
 
 struct prb_life {
@@ -25,8 +27,12 @@ struct prb_life {
         pid_t pid;
         uint64_t started; /* field 22 of proc_pid_stat(5) */
         int fd;           /* pidfd_open(2); -1: it has ended */
+        bool probed;      /* it had a probe */
+        bool over;        /* and has none any more: a detach is an end, as long as it lasts */
     } targets[PRB_LIFE_TARGETS_MAX];
     size_t count;
+    bool by_probe;
+    double linger;
 };
 
 /* *polled_count: stop, more, then those that live. */
@@ -52,22 +58,53 @@ static void note_end(struct prb_life *life, int fd)
     close(fd);
 }
 
+/* Whether one of them lives; the looks are not made under the lock. */
+static bool look(struct prb_life *life)
+{
+    bool lives = false;
+    for (size_t i = 0;; i++) {
+        pthread_mutex_lock(&life->lock);
+        bool more = i < life->count;
+        const struct target one = more ? life->targets[i] : (struct target){.fd = -1};
+        pthread_mutex_unlock(&life->lock);
+        if (!more)
+            return lives;
+        if (one.fd < 0)
+            continue;
+        bool probed = life->by_probe && prb_control_present(one.pid);
+        pthread_mutex_lock(&life->lock);
+        struct target *now = life->targets + i;
+        if (now->fd == one.fd) {
+            now->probed = now->probed || probed;
+            now->over = now->probed && !probed;
+        }
+        lives = lives || (now->fd >= 0 && !now->over);
+        pthread_mutex_unlock(&life->lock);
+    }
+}
+
 static void *watch(void *context)
 {
     struct prb_life *life = context;
     struct pollfd polled[PRB_LIFE_TARGETS_MAX + 2];
     size_t count;
+    double until = 0; /* 0: one of them lives */
     for (uint64_t woken;;) {
+        bool lives = look(life);
+        double now = prb_clock_s();
+        until = lives ? 0 : until > 0 ? until : now + life->linger;
+        if (until > 0 && now >= until) {
+            life->ended();
+            return NULL;
+        }
         gather(life, polled, &count);
-        int n = poll(polled, count, count > 2 ? -1 : AFTER_MS);
+        int left = until > 0 ? (int)((until - now) * 1000) + 1 : -1;
+        bool looks = life->by_probe && count > 2;
+        int n = poll(polled, count, looks && (left < 0 || left > LOOK_MS) ? LOOK_MS : left);
         if (n < 0 && errno == EINTR)
             continue;
         if (polled[0].revents)
             return NULL;
-        if (n == 0) {
-            life->ended();
-            return NULL;
-        }
         if (polled[1].revents)
             (void)!read(life->more, &woken, sizeof woken);
         for (size_t i = 2; i < count; i++)
@@ -76,13 +113,16 @@ static void *watch(void *context)
     }
 }
 
-struct prb_life *prb_life_new(int stop_fd, void (*ended)(void), struct prb_error *err)
+struct prb_life *prb_life_new(int stop_fd, bool by_probe, double linger, void (*ended)(void),
+                              struct prb_error *err)
 {
     struct prb_life *life = calloc(1, sizeof *life);
     if (!life)
         return PRB_NULL(prb_nomem(err));
     pthread_mutex_init(&life->lock, NULL);
     life->stop_fd = stop_fd;
+    life->by_probe = by_probe;
+    life->linger = linger;
     life->ended = ended;
     life->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (life->more >= 0 && pthread_create(&life->thread, NULL, watch, life) == 0)
@@ -141,7 +181,8 @@ bool prb_life_add(struct prb_life *life, pid_t pid, struct prb_error *err)
     struct target *target = place_for(life, pid);
     bool known = target && target->pid == pid && target->fd >= 0;
     if (target && !known)
-        *target = (struct target){pid, (uint64_t)stat.field[PRB_STAT_STARTTIME], fd};
+        *target = (struct target){
+            .pid = pid, .started = (uint64_t)stat.field[PRB_STAT_STARTTIME], .fd = fd};
     pthread_mutex_unlock(&life->lock);
     if (!target || known)
         close(fd);
@@ -177,17 +218,26 @@ bool prb_serve_has(const struct prb_serve *serve, pid_t pid)
     return false;
 }
 
-bool prb_serve_check_has(const struct prb_serve *serve, pid_t pid, struct prb_error *err)
+bool prb_serve_pids(const struct prb_serve *serve, char *out, size_t size)
 {
-    char text[200] = "";
     size_t len = 0;
-    if (prb_serve_has(serve, pid))
-        return true;
+    *out = '\0';
+    if (!serve->options->target || !serve->life)
+        return false;
     pthread_mutex_lock(&serve->life->lock);
-    for (size_t i = 0; i < serve->life->count && len < sizeof text - 16; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, " %d",
+    for (size_t i = 0; i < serve->life->count && len + 16 < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%d", i ? "," : "",
                                 (int)serve->life->targets[i].pid);
     pthread_mutex_unlock(&serve->life->lock);
-    prb_fail(err, PRB_PERMISSION, "this server is not for process %d, but for%s", (int)pid, text);
+    return true;
+}
+
+bool prb_serve_check_has(const struct prb_serve *serve, pid_t pid, struct prb_error *err)
+{
+    char text[200];
+    if (prb_serve_has(serve, pid))
+        return true;
+    prb_serve_pids(serve, text, sizeof text);
+    prb_fail(err, PRB_PERMISSION, "this server is not for process %d, but for %s", (int)pid, text);
     return prb_error_remedy(err, "`probing serve` is one for all of your processes");
 }

@@ -46,7 +46,7 @@ static bool take_target(const struct prb_serve *serve, const json_t *body, char 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
     const char *words[PRB_LOOK_WORDS + 1] = {"--color", "never"}, *given[PRB_LOOK_WORDS];
-    char pid[16];
+    char pid[16] = "0", room[PRB_LOOK_ROOM];
     json_auto_t *body = prb_question_object(job, err);
     if (!body)
         return false;
@@ -68,7 +68,9 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
                             ? "%s needs --duration, and takes some options on its machine alone"
                             : "%s takes something of this on its own machine alone",
                         look->word);
-    return prb_answer_by_command(job, words, "text/plain; charset=utf-8", err);
+    return prb_look_bind(job->serve, look, (pid_t)strtol(pid, NULL, 10), words, &count, room,
+                         err) &&
+           prb_answer_by_command(job, words, "text/plain; charset=utf-8", err);
 }
 
 const struct prb_route prb_route_command = {

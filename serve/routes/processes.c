@@ -5,6 +5,7 @@
 #include "serve/doors/life.h"
 #include "serve/live/watch.h"
 #include "serve/routes/by_command.h"
+#include "serve/text/looks.h"
 #include "serve/work/targets.h"
 
 /* ---- what the server sees by itself ---- */
@@ -76,9 +77,13 @@ static json_t *row(const struct prb_process *process, pid_t first)
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
-    if (job->format[0] == 't')
-        return prb_answer_by_command(job, (const char *const[]){"list", NULL},
-                                     "text/plain; charset=utf-8", err);
+    if (job->format[0] == 't') {
+        const char *words[PRB_LOOK_WORDS + 1] = {"list"};
+        char room[PRB_LOOK_ROOM];
+        size_t count = 1;
+        return prb_look_bind(job->serve, prb_look_named("list", 4), 0, words, &count, room, err) &&
+               prb_answer_by_command(job, words, "text/plain; charset=utf-8", err);
+    }
     struct prb_process_list *list = prb_process_list(err);
     if (!list)
         return false;

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "probing.h"
+#include "serve/doors/life.h"
+
 #define MANY " --ranks --subprocesses -s"
 
 const struct prb_look prb_looks[] = {
@@ -143,4 +146,37 @@ bool prb_look_take(const struct prb_look *look, const char *const *given, size_t
     for (size_t i = 0; i < argument_count; i++)
         words[(*word_count)++] = arguments[i];
     return look->argument != PRB_LOOK_SQL || argument_count == 1;
+}
+
+/* ---- a server for some processes ---- */
+
+static bool has_all_ranks(const struct prb_serve *serve, pid_t pid, struct prb_error *err)
+{
+    struct prb_process_list *list = prb_process_list(err);
+    PRB_AUTO_FREE bool *chosen = list ? calloc(list->count + 1, sizeof *chosen) : NULL;
+    bool ok = chosen || (list && prb_nomem(err));
+    if (chosen)
+        prb_process_choose(list, pid, true, false, chosen);
+    for (size_t i = 0; chosen && ok && i < list->count; i++)
+        ok = !chosen[i] || prb_serve_check_has(serve, list->items[i].pid, err);
+    if (list)
+        prb_process_list_free(list);
+    return ok;
+}
+
+bool prb_look_bind(const struct prb_serve *serve, const struct prb_look *look, pid_t pid,
+                   const char **words, size_t *count, char room[PRB_LOOK_ROOM],
+                   struct prb_error *err)
+{
+    size_t len = (size_t)snprintf(room, PRB_LOOK_ROOM, "--below=");
+    if (!prb_serve_pids(serve, room + len, PRB_LOOK_ROOM - len))
+        return true;
+    if (strcmp(look->name, "list") == 0 && room[len]) {
+        words[(*count)++] = room;
+        return true;
+    }
+    for (size_t i = 0; i < *count && strcmp(words[i], "--") != 0; i++)
+        if (strcmp(words[i], "--ranks") == 0)
+            return has_all_ranks(serve, pid, err);
+    return true;
 }

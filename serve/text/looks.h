@@ -2,8 +2,9 @@
 #ifndef PRB_SERVE_LOOKS_H
 #define PRB_SERVE_LOOKS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <sys/types.h>
+
+#include "serve/serve.h"
 
 #define PRB_LOOK_WORDS 24
 
@@ -33,5 +34,15 @@ const struct prb_look *prb_look_named(const char *word, size_t len);
  */
 bool prb_look_take(const struct prb_look *look, const char *const *given, size_t count,
                    const char **words, size_t *word_count);
+
+#define PRB_LOOK_ROOM 4096
+/*
+ * Before it is run by a server for some processes: a list is of these alone (its words get an option,
+ * which lies in room), other ranks of the job of pid are looked at where all are of these.  words has
+ * PRB_LOOK_WORDS + 1.  PERMISSION.
+ */
+bool prb_look_bind(const struct prb_serve *serve, const struct prb_look *look, pid_t pid,
+                   const char **words, size_t *count, char room[PRB_LOOK_ROOM],
+                   struct prb_error *err);
 
 #endif

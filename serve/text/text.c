@@ -239,10 +239,10 @@ static void flush(struct session *session)
 /* `bt` by a target that is open already.  False: the command is to be run. */
 static bool run_stacks(struct session *session, const char *const *given, size_t count)
 {
-    struct prb_serve_job job = {.serve = session->serve,
-                                .targets = session->serve->targets,
-                                .route = &prb_route_stacks,
-                                .until = prb_clock_s() + prb_route_stacks.seconds};
+    const struct prb_serve_wanted wanted = {.serve = session->serve,
+                                            .targets = session->serve->targets,
+                                            .name = session->target,
+                                            .until = prb_clock_s() + prb_route_stacks.seconds};
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     bool native = false, locals = false, group = false;
     for (size_t i = 0; i < count; i++) {
@@ -254,8 +254,8 @@ static bool run_stacks(struct session *session, const char *const *given, size_t
             return false;
         *found = true;
     }
-    snprintf(job.part[0], sizeof job.part[0], "%s", session->target);
-    PRB_AUTO(prb_serve_target) struct prb_serve_target *held = prb_serve_target_hold(&job, NULL);
+    PRB_AUTO(prb_serve_target)
+    struct prb_serve_target *held = prb_serve_target_hold_wanted(&wanted, NULL);
     if (!held || !prb_stacks_text(held, native, locals, group, &text))
         return false;
     session->until = prb_clock_s() + COMMAND_SECONDS;
@@ -271,7 +271,7 @@ static bool run(struct session *session, const struct prb_look *look, char *rest
     size_t count = 2, given_count = 0;
     int status;
     PRB_AUTO_FREE char *copy = strdup(rest);
-    char target[sizeof session->target + 8] = "";
+    char target[sizeof session->target + 8] = "", room[PRB_LOOK_ROOM];
     *said = copy && split(look, copy, given, &given_count);
     if (*said && look->target && *session->target) {
         words[count++] = "--pid";
@@ -290,6 +290,9 @@ static bool run(struct session *session, const struct prb_look *look, char *rest
     }
     if (strcmp(look->name, "backtrace") == 0 && run_stacks(session, given, given_count))
         return !session->ended;
+    if (!prb_look_bind(session->serve, look, (pid_t)strtol(session->target, NULL, 10), words,
+                       &count, room, &err))
+        return says(session, err.text);
     const struct prb_command_run asked = {session->serve->program, words, goes_on, take_output,
                                           session};
     session->until = prb_clock_s() + COMMAND_SECONDS;

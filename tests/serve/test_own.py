@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -19,7 +20,7 @@ from serving import DEADLINE, PROBING, until
 def begin():
     """begin(job, *words): `inject` with them; (its output, the servers' environment)."""
     runtime = tempfile.mkdtemp(prefix="own-")
-    environment = dict(os.environ, XDG_RUNTIME_DIR=runtime)
+    environment = dict(os.environ, XDG_RUNTIME_DIR=runtime, PROBING_STORE="off")
 
     def run(job, *words, **variables):
         return subprocess.run([PROBING, "-p", str(job.pid), "inject", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
@@ -140,6 +141,36 @@ def test_it_outlives_its_process_for_a_minute(begin, start, any_python):
     assert servers(begin)
 
 
+def test_it_ends_with_its_process(begin, start, any_python):
+    job = start(any_python, "threads.py").settle()
+    begin(job, "-b", PROBING_SERVE_LINGER="0.2")
+    assert servers(begin)
+    os.kill(job.pid, signal.SIGKILL)
+    job.child.wait()
+    until(lambda: not servers(begin))
+
+
+def test_a_detach_is_an_end_of_it(begin, start, any_python):
+    """Of the last one that has a probe; and who gets one again in time is kept."""
+    jobs = [start(any_python, "threads.py").settle() for _ in range(2)]
+    url = begin(jobs[0], "-b", PROBING_SERVE_LINGER="3").stdout.splitlines()[1]
+    begin(jobs[1], "-l", re.match(r"http://([^/]+)/", url)[1])
+
+    def detach(job):
+        subprocess.run([PROBING, "-p", str(job.pid), "detach"], check=True, stdout=subprocess.DEVNULL, env=begin.environment)
+
+    ended = time.monotonic()
+    for job in jobs:
+        detach(job)
+    assert begin(jobs[0]).returncode == 0
+    while time.monotonic() < ended + 5:
+        assert ask(url, "/api/v1/p/{}".format(jobs[0].pid))[0] == 200
+        time.sleep(0.2)
+    detach(jobs[0])
+    until(lambda: not servers(begin))
+    assert all(job.child.poll() is None for job in jobs)
+
+
 def test_while_a_process_lives(serve, job, start, any_python):
     """`serve --while`: others can join; the end after a minute is that of above."""
     server = serve("--unix", "--while", str(start(any_python, "threads.py").settle().pid))
@@ -192,6 +223,44 @@ def test_commands_and_text_are_bound_to_it(begin, two):
         one.shutdown(socket.SHUT_WR)
         said = b"".join(iter(lambda: one.recv(65536), b"")).decode()
     assert "not for process" in said and "thread" in said.lower()  # then the only one that it has
+
+
+def test_a_list_is_of_its_processes(begin, two):
+    """Also as text, and the ranks of its job are no way to others."""
+    other, job = two
+    url = begin(job, "-b").stdout.splitlines()[1]
+    address = re.match(r"http://([^/]+)/", url)[1]
+
+    def pids(told):
+        return {line.split()[0] for line in told.splitlines() if line.split()[:1] and line.split()[0].isdigit()}
+
+    there = subprocess.run([PROBING, "-t", address, "list"], check=True, stdout=subprocess.PIPE, encoding="utf-8", env=begin.environment).stdout
+    with socket.create_connection(address.rsplit(":", 1), DEADLINE) as one:
+        one.sendall(b"list\n")
+        one.shutdown(socket.SHUT_WR)
+        line = b"".join(iter(lambda: one.recv(65536), b"")).decode()
+    for told in (text(url, "/api/v1/processes?format=text"), there, line):
+        assert pids(told) == {str(job.pid)}, told
+
+
+def test_other_ranks_are_not_its_own(begin, any_python):
+    """`--ranks` is for who has all of them."""
+    environment = [dict(os.environ, RANK=str(rank), WORLD_SIZE="2") for rank in range(2)]
+    ranks = [subprocess.Popen(any_python.command("-c", "import time; print(flush=True); time.sleep(600)"), stdout=subprocess.PIPE, env=one) for one in environment]
+    try:
+        for rank in ranks:
+            rank.stdout.readline()
+        url = begin(ranks[0], "-b").stdout.splitlines()[1]
+        address = re.match(r"http://([^/]+)/", url)[1]
+        words = [PROBING, "-t", address, "-p", str(ranks[0].pid), "backtrace", "--ranks"]
+        refused = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=begin.environment)
+        assert refused.returncode and "not for process {}".format(ranks[1].pid) in refused.stderr, refused
+        begin(ranks[1], "-l", address)
+        assert subprocess.run(words, stdout=subprocess.PIPE, timeout=DEADLINE, env=begin.environment).returncode == 0
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
 
 
 def test_what_a_process_starts_is_its_own(begin, any_python):

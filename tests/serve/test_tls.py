@@ -1,11 +1,14 @@
 """TLS with the user's own certificate: what speaks it, what does not, and files that will not do."""
 
+import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 
 import pytest
 
@@ -264,3 +267,33 @@ def test_a_server_that_is_none(tmp_path):
             one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         out, err = client.communicate(timeout=DEADLINE)
     assert client.returncode and not out and "no server answers there by TLS" in err
+
+
+# ---- a server beside a process ----
+
+
+def test_a_server_of_its_own(pair, job, start, any_python, tmp_path):
+    """PROBING_SERVE_CERT and _KEY; who joins it is told the same address, and `-t` knows it by its certificate."""
+    short = tempfile.mkdtemp(prefix="tls-")
+    environment = dict(os.environ, XDG_RUNTIME_DIR=short, PROBING_STORE="off", PROBING_SERVE_CERT=str(pair[0]), PROBING_SERVE_KEY=str(pair[1]), PROBING_SERVE_LINGER="0.1")
+    own = start(any_python, "threads.py").settle()
+
+    def inject(pid, *words):
+        return subprocess.run([PROBING, "-p", str(pid), "inject", *words], check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                              env=environment).stdout.splitlines()[1]
+
+    url = inject(own.pid, "-b")
+    where, token = re.match(r"https://([^/]+)/#token=(\S+)$", url).groups()
+    connection = http.client.HTTPSConnection(where, timeout=DEADLINE, context=ssl.create_default_context(cafile=str(pair[0])))
+    connection.request("GET", "/api/v1/p/{}/stacks".format(own.pid), headers={"Authorization": "Bearer " + token})
+    assert connection.getresponse().status == 200
+    connection.close()
+    other = start(any_python, "threads.py").settle()
+    assert inject(other.pid, "-l", where) == url
+    told = subprocess.run([PROBING, "-t", where, "list"], stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=environment)
+    assert told.returncode == 0 and str(other.pid) in told.stdout and str(job.pid) not in told.stdout
+    for one in (own, other):
+        one.child.kill()
+        one.child.wait()
+    until(lambda: os.listdir(os.path.join(short, "probing")) == ["serve.log"])
+    shutil.rmtree(short)
