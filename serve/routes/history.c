@@ -17,6 +17,18 @@ static double moment(double time)
     return time > 0 ? time : (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + time;
 }
 
+/* Nobody has looked at it: it has ended, it is not ours to look at, or it is too new. */
+static bool never_seen(const struct prb_serve_job *job, struct prb_error *err)
+{
+    struct prb_error why = {0};
+    struct prb_serve_target *held = prb_serve_target_hold(job, &why);
+    if (held)
+        prb_serve_target_release(held);
+    else
+        *err = why;
+    return false;
+}
+
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
     const char *text = job->part[0];
@@ -35,7 +47,7 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
     json_t *value = prb_watch_history(job->serve->watch, (pid_t)pid, started, moment(after),
                                       moment(until), &last, err);
     snprintf(job->answer->next, sizeof job->answer->next, "%.17g", last);
-    return value && prb_answer_json(job->answer, value, err);
+    return value ? prb_answer_json(job->answer, value, err) : never_seen(job, err);
 }
 
 const struct prb_route prb_route_history = {

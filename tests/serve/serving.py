@@ -45,14 +45,23 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def become(user):
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+
+
 class Server:
-    def __init__(self, *options, files=(), variables=None, runtime=None, trusted=None):
-        """trusted: the certificate that a server with TLS is known by."""
+    def __init__(self, *options, files=(), variables=None, runtime=None, trusted=None, user=None):
+        """trusted: the certificate that a server with TLS is known by; user: whose it is, where root starts it."""
         self.runtime = runtime or tempfile.mkdtemp(prefix="serve-")  # short: the path of a socket has 107 bytes
+        if user is not None:
+            os.chown(self.runtime, user, user)
         self.environment = dict(os.environ, **dict({"XDG_RUNTIME_DIR": self.runtime, "PROBING_STORE": "off"}, **(variables or {})))
         self.folder = os.path.join(self.runtime, "probing")
         self.process = subprocess.Popen([PROBING, "serve", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL)
+                                        encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL,
+                                        preexec_fn=None if user is None else lambda: become(user))
         self.line = self.process.stdout.readline().strip()
         assert self.line, self.process.stderr.read()
         found = re.match(r"(https?)://(.*):(\d+)/(?:#token=(\S+))?$", self.line)

@@ -314,6 +314,28 @@ def test_another_user(serve):
     assert "pid" in nobody(python, "-c", CLIENT.format(bytes=shown, **there)).stdout.lower()
 
 
+ASKED = [("GET", path, None) for path in ("", "/stacks", "/stacks?format=text", "/stacks?native=1", "/threads", "/tables", "/tasks", "/history", "/query?sql=SELECT+1",
+                                           "/object/0x1000", "/tensor/0x1000", "/source?frame=x:1", "/snapshot", "/profile?seconds=0.1")] + [
+    ("POST", "/inject", {}), ("POST", "/eval", {"code": "1"}), ("POST", "/skills/health", {}), ("POST", "/debug", {}), ("PUT", "/crash", {"on": True})]
+
+
+def test_a_process_of_somebody_else(serve, job):
+    """Not ours to look at: 403 with what to do, whatever is asked, and by all doors; nothing of it is told but what /proc says to all."""
+    if nobody(PROBING, "--version").returncode:
+        pytest.skip("another user cannot run this build")
+    server = serve(user=65534)
+    started = next(row["id"] for row in server.ask("/api/v1/processes").json["processes"] if row["pid"] == job.pid)
+    for target in (str(job.pid), started):
+        for method, path, body in ASKED if target == started else ASKED[:2]:
+            told = server.ask("/api/v1/p/{}{}".format(target, path), method, json.dumps(body) if body is not None else None)
+            assert told.status == 403 and told.error["code"] == "permission" and told.error["message"] and told.error["remedy"], (method, path, told.text)
+    assert server.ask("/api/v1/p/{}.1/stacks".format(job.pid)).status == 410
+    assert "not permitted" in server.text("pid {}".format(job.pid), "bt").lower().replace("permission", "not permitted")
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stacks", "arguments": {"target": str(job.pid)}}}
+    assert server.post("/mcp", message).json["result"]["isError"]
+    assert 'pid="{}"'.format(job.pid) not in server.ask("/metrics").text
+
+
 @pytest.mark.parametrize("trick", ["link", "open to others"])
 def test_a_folder_that_is_not_safe(tmp_path, trick):
     folder = tmp_path / "probing"
