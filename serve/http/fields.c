@@ -14,6 +14,8 @@ const struct prb_field prb_fields[] = {
     {"wait", PRB_FIELD_SECONDS, "how long to wait until it is another than If-None-Match says"},
     {"every", PRB_FIELD_SECONDS, "a line of JSON each time"},
     {"for", PRB_FIELD_SECONDS, "how long there are lines"},
+    {"between", PRB_FIELD_SECONDS, "how long from the first look to the second"},
+    {"by", PRB_FIELD_TEXT, "line or function: what makes two frames equal"},
     {"sql", PRB_FIELD_TEXT, "a statement"},
     {"after", PRB_FIELD_SECONDS, "since the epoch; 0 and less: from now on"},
     {"until", PRB_FIELD_SECONDS, "since the epoch; 0 and less: from now on"},
