@@ -23,7 +23,7 @@ struct rows {
 /* ---- the question ---- */
 
 /* The SQL; the caller frees it. */
-static char *take_sql(const struct prb_question *question, struct prb_error *err)
+char *prb_question_sql(const struct prb_question *question, struct prb_error *err)
 {
     const char *value = prb_question_value(question, "sql"), *body = question->body.data;
     json_t *told = NULL;
@@ -140,7 +140,7 @@ bool prb_answer_rows(struct prb_serve_job *job, const char *sql, struct prb_erro
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
-    PRB_AUTO_FREE char *sql = take_sql(job->question, err);
+    PRB_AUTO_FREE char *sql = prb_question_sql(job->question, err);
     return sql && prb_answer_rows(job, sql, err);
 }
 

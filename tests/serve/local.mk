@@ -31,6 +31,6 @@ PYTESTS += %D%/test_skills.py %D%/test_mcp.py
 endif
 EXTRA_DIST += %D%/test_skills.py %D%/test_mcp.py %D%/mcp_client.py
 if SERVE
-PYTESTS += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py
+PYTESTS += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py %D%/test_jobs.py
 endif
-EXTRA_DIST += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py
+EXTRA_DIST += %D%/test_upstream.py %D%/test_started.py %D%/test_again.py %D%/test_jobs.py

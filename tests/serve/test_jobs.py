@@ -1,0 +1,128 @@
+"""Jobs of several ranks: who they are, their stacks merged, whether they hang, SQL over all of them; always with the coverage."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.parse
+
+import pytest
+
+from serving import DEADLINE, PROBING, until
+
+PROGRAM = """
+import os, sys
+def innermost(): sys.stdin.read()
+def odd(): innermost()
+def usual(): innermost()
+print("ready", flush=True)
+(odd if os.environ["RANK"] == "2" else usual)()
+"""
+
+
+class Job:
+    def __init__(self, name, world):
+        self.name = name
+        self.path = "/api/v1/jobs/" + urllib.parse.quote(name)
+        self.ranks = [subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), PROBING_JOB=name)) for rank in range(world)]
+        for one in self.ranks:
+            assert one.stdout.readline() == b"ready\n"
+
+    def kill(self, rank):
+        self.ranks[rank].kill()
+        self.ranks[rank].communicate()
+
+    def end(self):
+        for rank in range(len(self.ranks)):
+            self.kill(rank)
+
+
+@pytest.fixture(scope="module")
+def job():
+    one = Job("job {}:x".format(os.getpid()), 4)
+    yield one
+    one.end()
+
+
+def said(job, *words):
+    return subprocess.run([PROBING, "-t", "@" + job.name, *words], stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE).stdout
+
+
+def test_who_they_are(server, job):
+    one = next(one for one in server.ask("/api/v1/jobs").json["jobs"] if one["id"] == job.name)
+    assert server.ask(job.path).json == one
+    assert one["world_size"] == 4 and one["hosts"] == 1
+    assert [(row["rank"], row["local_rank"], row["pid"], row["silent"], row["refused"]) for row in one["ranks"]] == [
+        (rank, rank, process.pid, False, None) for rank, process in enumerate(job.ranks)]
+    for row in one["ranks"]:  # a rank of this host is a target
+        assert server.ask("/api/v1/p/{}/stacks".format(row["target"])).status == 200
+    missing = server.ask("/api/v1/jobs/nosuch")
+    assert missing.status == 404 and missing.error["remedy"]
+
+
+def test_stacks(server, job):
+    told = server.ask(job.path + "/stacks").json
+    (odd,) = [row for row in told["rows"] if row["frames"] and any(frame["name"] == "odd" for frame in row["frames"])]
+    assert odd["ranks"] == "2" and told["rows"][0] == odd and told["coverage"]["answered"] == "0-3"
+    assert told == json.loads(said(job, "backtrace", "--json"))
+    assert server.ask(job.path + "/stacks?format=text").text == said(job, "backtrace")
+    assert server.ask(job.path + ":0-1/stacks").json["coverage"]["expected"] == 2
+    by_function = server.ask(job.path + "/stacks?by=function").json["rows"]
+    assert all(frame["line"] in (0, None) for row in by_function for frame in row["frames"] if frame["kind"] == "python")
+    for wrong, status in ((":0,9/stacks", 400), ("/stacks?by=x", 400), ("/stacks?native=x", 400), ("/hang?between=0", 400), ("/query?sql=", 400)):
+        assert server.ask(job.path + wrong).status == status, wrong
+
+
+def test_hang(server, job):
+    told = server.ask(job.path + "/hang?between=0.2").json
+    assert isinstance(told["hung"], bool) and told["coverage"]["answered"] == "0-3" and told["span"] >= 0.2
+    assert server.ask(job.path + "/hang?between=0.2&format=text").text.startswith(job.name + ": 4 ranks on 1 host")
+
+
+def test_query(server, job):
+    for ask in (lambda sql: server.post(job.path + "/query", {"sql": sql}), lambda sql: server.ask(job.path + "/query?sql=" + urllib.parse.quote(sql))):
+        told = ask("SELECT rank, pid FROM system.process ORDER BY rank").json
+        assert told["columns"] == ["rank", "pid"] and told["rows"] == [[rank, process.pid] for rank, process in enumerate(job.ranks)]
+        assert told["coverage"]["answered"] == "0-3" and told["truncated"] is False
+    assert server.post(job.path + "/query", {"sql": "DROP TABLE x"}).status == 400
+    assert server.ask(job.path + "/query?format=csv&sql=SELECT+count(*)+AS+n+FROM+system.process").text.splitlines() == ["n", "4"]
+    assert server.post(job.path + "/query", {"sql": "SELECT '" + "x" * (200 << 10) + "'"}).status == 400
+
+
+def test_not_all_answer(server):
+    """What is there is answered, and who is not is said; 200."""
+    job = Job("lost {}".format(os.getpid()), 3)
+    try:
+        job.kill(1)
+        for path in ("/stacks", "/hang?between=0.1", "/query?sql=SELECT+rank+FROM+system.process"):
+            answer = server.ask(job.path + path)
+            assert answer.status == 200 and answer.json["coverage"]["answered"] == "0,2" and answer.json["coverage"]["missing"] == "1", answer.text
+    finally:
+        job.end()
+
+
+def test_a_server_of_one_rank(job):
+    """It has that rank of the job alone."""
+    import tempfile
+
+    environment = dict(os.environ, XDG_RUNTIME_DIR=tempfile.mkdtemp(prefix="own-"), PROBING_STORE="off")
+    pid = str(job.ranks[1].pid)
+    url = subprocess.run([PROBING, "-p", pid, "inject", "-b"], check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=environment).stdout.splitlines()[1]
+    where, token = re.match(r"http://([^/]+)/#token=(\S+)$", url).groups()
+    folder = os.path.join(environment["XDG_RUNTIME_DIR"], "probing")
+    (server,) = [int(re.match(r"serve-(\d+)\.json", name)[1]) for name in os.listdir(folder) if name.endswith(".json")]
+
+    def ask(path):
+        done = subprocess.run(["curl", "-s", "-g", "-H", "Authorization: Bearer " + token, "http://{}{}".format(where, path)], stdout=subprocess.PIPE, timeout=DEADLINE)
+        return json.loads(done.stdout.decode())
+
+    try:
+        assert [[row["rank"] for row in one["ranks"]] for one in ask("/api/v1/jobs")["jobs"]] == [[1]]
+        assert ask(job.path + "/stacks")["coverage"]["expected"] == 1
+        assert ask(job.path + ":2/stacks")["error"]["code"] == "permission"
+    finally:
+        os.kill(server, signal.SIGTERM)
+        until(lambda: not os.path.exists("/proc/{}".format(server)))
