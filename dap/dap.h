@@ -10,12 +10,16 @@
 /* Serve one client on two descriptors until it leaves; its `attach` names the target.  in and out
  * are not closed. */
 PRB_API bool prb_dap_serve(int in, int out, struct prb_error *err);
+/* The same for one process, whose `attach` need not name it. */
+PRB_API bool prb_dap_serve_process(int in, int out, pid_t pid, struct prb_error *err);
 
 #define PRB_DAP_TOKEN_MIN 16 /* characters of a token */
 
 struct prb_dap_listen_options {
     /* "HOST:PORT", "[V6]:PORT" (port 0: any), or the path of a Unix socket (made 0600) */
     const char *address;
+    /* "HOST:PORT" at which clients reach it, where a tunnel leads to address; NULL: there */
+    const char *reached;
     /* that every client must show.  NULL: on TCP a token is made; on loopback a client that the
      * kernel proves to belong to our user or the target's needs no token.  A Unix socket lets in
      * only such clients */

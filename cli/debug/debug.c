@@ -3,6 +3,7 @@
 
 #include "cli/debug/dump.h"
 #include "cli/debug/serve.h"
+#include "cli/fleet/debug.h"
 #include "cli/options.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9922"
@@ -13,6 +14,7 @@ enum {
     PAUSE,
     LISTEN,
     ADDRESS,
+    REACHED_AT,
     RESUME_AFTER,
     SNAPSHOT,
     CORE,
@@ -30,6 +32,10 @@ static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "ADDR",
                  "where: HOST:PORT or the path of a Unix socket (default " DEFAULT_ADDRESS ")",
                  NULL},
+    [REACHED_AT] = {0, "reached-at", "HOST:PORT",
+                    "where clients reach it, when a tunnel leads there: told to them for the "
+                    "sessions of child processes",
+                    NULL},
     [RESUME_AFTER] = {0, "resume-after", "SECONDS",
                       "with --pause: resume it when no debugger has connected by then", NULL},
     [SNAPSHOT] = {0, "snapshot", NULL,
@@ -71,6 +77,7 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
         return prb_backtrace(run, &plain, err);
     struct prb_dap_listen_options listen = {
         .address = given[ADDRESS].count ? given[ADDRESS].text : DEFAULT_ADDRESS,
+        .reached = given[REACHED_AT].text,
         .any_user = given[ANY_USER].count != 0,
         .file = given[CORE].text,
         .pause = given[PAUSE].count != 0,
@@ -79,12 +86,18 @@ static bool run_debug(const struct prb_run *run, struct prb_error *err)
     if (!check_options(run, err) ||
         !prb_run_number(run, RESUME_AFTER, PRB_SECONDS_LEAST, PRB_SECONDS_MOST,
                         &listen.resume_after, err) ||
-        !prb_serve_token(given[TOKEN_FILE].text, &token, err) ||
-        (!listen.file && !prb_run_process(run, &listen.pid, &socket, err)))
+        !prb_serve_token(given[TOKEN_FILE].text, &token, err))
+        return false;
+    listen.token = token;
+    bool here = true;
+    if (prb_run_job(run) && !prb_job_debug(run, &listen, &here, err))
+        return false;
+    if (!here)
+        return true;
+    if (!listen.file && !prb_run_process(run, &listen.pid, &socket, err))
         return false;
     if (socket)
         return prb_usage(run, err, "debug wants a process, not its probe's socket");
-    listen.token = token;
     return prb_serve(&listen, err);
 }
 
@@ -104,6 +117,9 @@ const struct prb_command prb_command_debug = {
                    "On loopback this user and the owner of the process come in as they are, all "
                    "others by the token that is printed; on any other address everybody needs it. "
                    "One of your own (--token-file, or PROBING_DEBUG_TOKEN) is asked of all.\n\n"
+                   "A rank on another host (-t @JOB:RANK) is debugged over the bus: this command "
+                   "listens here, on loopback or a Unix socket, and the rank's agent, which must "
+                   "allow eval, lets it go on when either side goes.\n\n"
                    "`debug --dump` is `backtrace` under its older name; with --to-target the "
                    "stacks go where the process "
                    "writes its errors, so they stand in its own log, and it runs no code for that.",
@@ -112,6 +128,7 @@ const struct prb_command prb_command_debug = {
                 "probing 12345 debug --pause  # stop it first\n"
                 "probing 12345 debug --pause --resume-after 60  # at the most a minute\n"
                 "probing 12345 debug --listen --address /run/user/1000/debug.sock\n"
+                "probing -t @llama:3 debug  # rank 3, on whichever host it is\n"
                 "probing debug --core core.12345\n"
                 "probing 12345 d -d  # the stacks\n"
                 "probing 12345 debug --dump --to-target  # into its log\n",

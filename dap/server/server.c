@@ -317,7 +317,8 @@ static bool begin_listening(struct prb_dap_server *server, struct prb_error *err
     prb_address_print(&server->at, server->address);
     if (*access->token)
         server->host.token = access->token;
-    if (!is_local(server))
+    server->host.reached = options->reached;
+    if (!is_local(server) || options->reached)
         server->host.address = server->address;
     return true;
 }

@@ -25,3 +25,9 @@ bool prb_dap_serve(int in, int out, struct prb_error *err)
     struct prb_dap_host host = {.ops = &host_ops, .relays = true};
     return prb_dap_session_run(&host, in, out, true, err);
 }
+
+bool prb_dap_serve_process(int in, int out, pid_t pid, struct prb_error *err)
+{
+    struct prb_dap_host host = {.ops = &host_ops, .pid = pid};
+    return prb_dap_session_run(&host, in, out, true, err);
+}

@@ -150,6 +150,20 @@ static json_t *our_address(int fd)
     return json_pack("{s:s, s:i}", "host", host, "port", ntohs(six ? v6->sin6_port : v4->sin_port));
 }
 
+static json_t *address_of(const struct prb_dap_session *session)
+{
+    const struct prb_dap_host *host = session->host;
+    const char *colon = host->reached ? strrchr(host->reached, ':') : NULL;
+    if (!host->address)
+        return NULL;
+    if (!colon)
+        return our_address(session->in);
+    bool bracket = *host->reached == '[';
+    return json_pack("{s:s%, s:i}", "host", host->reached + bracket,
+                     (size_t)(colon - host->reached) - 2 * bracket, "port",
+                     (int)strtol(colon + 1, NULL, 10));
+}
+
 /* The arguments of the child session's attach: the parent's, without those about its target. */
 static json_t *configuration_of(const struct prb_dap_session *session, pid_t pid, int rank)
 {
@@ -179,7 +193,7 @@ static json_t *configuration_of(const struct prb_dap_session *session, pid_t pid
                             json_string(session->debugpy ? "debugpy" : "probing"));
     json_object_set_new(configuration, "name", json_string(name));
     json_object_set_new(configuration, "request", json_string("attach"));
-    json_t *connect = session->host->address ? our_address(session->in) : NULL;
+    json_t *connect = address_of(session);
     json_object_set_new(configuration, connect ? "subProcessId" : "processId", json_integer(pid));
     if (connect)
         json_object_set_new(configuration, "connect", connect);

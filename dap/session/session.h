@@ -46,6 +46,7 @@ struct prb_dap_host {
     bool relays;
     bool keeps_target;   /* the target may stay stopped for the next client */
     const char *address; /* "HOST:PORT" where the server listens, or NULL (stdio, Unix socket) */
+    const char *reached; /* the same as clients reach it by a tunnel; NULL: as they connected */
 };
 struct prb_dap_host_ops {
     /* Whether clients of this host may debug a process; NULL: any process.  PERMISSION. */

@@ -6,26 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-static void to_hex(const unsigned char *data, size_t len, char *out)
-{
-    for (size_t i = 0; i < len; i++)
-        sprintf(out + 2 * i, "%02x", data[i]);
-}
-
-/* Exactly len bytes. */
-static bool from_hex(const char *text, unsigned char *out, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-    if (!text || strlen(text) != 2 * len)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        const char *high = strchr(digits, text[2 * i]), *low = strchr(digits, text[2 * i + 1]);
-        if (!high || !low)
-            return false;
-        out[i] = (unsigned char)((high - digits) << 4 | (low - digits));
-    }
-    return true;
-}
+#include "base/hex.h"
 
 /* What is signed: this request, for this agent, now. */
 static bool signed_text(const char *id, const char *agent, const char *nonce, const char *request,
@@ -35,7 +16,7 @@ static bool signed_text(const char *id, const char *agent, const char *nonce, co
     char hex[2 * sizeof digest + 1];
     if (!prb_digest(request, strlen(request), digest, err))
         return false;
-    to_hex(digest, sizeof digest, hex);
+    prb_hex(digest, sizeof digest, hex);
     prb_buf_addf(out, "probing.v1.go\n%s\n%s\n%s\n%s\n", id, agent, nonce, hex);
     return prb_buf_ok(out) || prb_nomem(err);
 }
@@ -57,7 +38,7 @@ bool prb_go_ready(const char *data, size_t len, const char *id, char nonce_out[P
     const char *of = json_string_value(json_object_get(ready, "id"));
     const char *nonce = json_string_value(json_object_get(ready, "nonce"));
     unsigned char bytes[PRB_GO_NONCE / 2];
-    if (!of || strcmp(of, id) != 0 || !from_hex(nonce, bytes, sizeof bytes))
+    if (!of || strcmp(of, id) != 0 || !prb_unhex(nonce, bytes, sizeof bytes))
         return false;
     memcpy(nonce_out, nonce, PRB_GO_NONCE);
     return true;
@@ -73,7 +54,7 @@ char *prb_go_text(const struct prb_nkey *key, const char *id, const char *agent,
         !prb_nkey_sign(key, text.data, text.len, signature, err))
         return NULL;
     prb_nkey_text(key->public, public);
-    to_hex(signature, sizeof signature, hex);
+    prb_hex(signature, sizeof signature, hex);
     PRB_AUTO(json_t)
     json_t *object = json_pack("{si ss s{ss ss ss}}", "v", 1, "id", id, "go", "nonce", nonce, "key",
                                public, "signature", hex);
@@ -124,7 +105,7 @@ static enum prb_go_answer hold(struct prb_go *go, const char *request, const cha
         prb_nomem(err);
         return PRB_GO_REFUSED;
     }
-    to_hex(random, sizeof random, held->nonce);
+    prb_hex(random, sizeof random, held->nonce);
     snprintf(held->id, sizeof held->id, "%s", id);
     PRB_AUTO(json_t)
     json_t *ready = json_pack("{si s{ss ss}}", "v", 1, "ready", "id", id, "nonce", held->nonce);
@@ -145,7 +126,7 @@ static bool is_signed(const struct prb_go *go, const struct prb_go_held *held, c
     const char *hex = json_string_value(json_object_get(text, "signature"));
     PRB_AUTO(prb_buf) struct prb_buf what = {0};
     if (!key || !prb_nkey_parse_public(key, public, NULL) ||
-        !from_hex(hex, signature, sizeof signature))
+        !prb_unhex(hex, signature, sizeof signature))
         return prb_fail(err, PRB_PERMISSION, "the go is not signed");
     snprintf(who, PRB_NKEY_TEXT_SIZE, "%s", key);
     if (!go->trusted || memcmp(public, go->trusted, sizeof public) != 0)
