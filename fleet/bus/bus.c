@@ -36,6 +36,7 @@ unsigned prb_bus_shard(const char *host)
 
 #include "base/clock.h"
 #include "base/dlopen_note.h"
+#include "base/hex.h"
 #include "base/lazy.h"
 
 #define FUNCTIONS(F)                                                                               \
@@ -128,6 +129,7 @@ struct prb_bus_subscription {
     natsSubscription *subscription;
     prb_bus_fn *fn;
     void *context;
+    void (*gone)(void *context); /* or NULL */
 };
 
 static bool failed(struct prb_error *err, natsStatus status, const char *what)
@@ -460,20 +462,43 @@ struct prb_bus_subscription *prb_bus_subscribe(struct prb_bus *bus, const char *
     return PRB_NULL(failed(err, status, "hearing the bus"));
 }
 
-static void forget(void *subscription) { free(subscription); }
+static void forget(void *context)
+{
+    struct prb_bus_subscription *subscription = context;
+    if (subscription->gone)
+        subscription->gone(subscription->context);
+    free(subscription);
+}
 
-void prb_bus_unsubscribe(struct prb_bus_subscription *subscription)
+void prb_bus_unsubscribe_then(struct prb_bus_subscription *subscription,
+                              void (*gone)(void *context))
 {
     natsSubscription *held = subscription ? subscription->subscription : NULL;
     if (!held)
         return;
+    subscription->gone = gone;
     /* A message may be on its way to it. */
     nats.natsSubscription_SetOnCompleteCB(held, forget, subscription);
     nats.natsSubscription_Unsubscribe(held);
     nats.natsSubscription_Destroy(held);
 }
 
+void prb_bus_unsubscribe(struct prb_bus_subscription *subscription)
+{
+    prb_bus_unsubscribe_then(subscription, NULL);
+}
+
 /* ---- inboxes ---- */
+
+bool prb_bus_own_subject(const struct prb_bus *bus, char out[PRB_BUS_OWN], struct prb_error *err)
+{
+    unsigned char random[12];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return prb_fail(err, PRB_IO, "no random number for an inbox");
+    int len = snprintf(out, PRB_BUS_OWN, "%s.", bus->inbox);
+    prb_hex(random, sizeof random, out + len);
+    return true;
+}
 
 /* Not libnats's own queue: that one hides which question nobody heard. */
 struct letter {
@@ -484,7 +509,7 @@ struct letter {
 struct prb_bus_inbox {
     struct prb_bus *bus;
     natsSubscription *subscription;
-    char subject[80];
+    char subject[PRB_BUS_OWN];
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct letter *first, **last; /* guarded by lock */
@@ -523,13 +548,14 @@ static void end_inbox(void *context)
 
 struct prb_bus_inbox *prb_bus_inbox_new(struct prb_bus *bus, struct prb_error *err)
 {
-    unsigned char random[12];
-    char all[sizeof((struct prb_bus_inbox *)NULL)->subject + 2];
+    char all[PRB_BUS_OWN + 2];
     struct prb_bus_inbox *inbox = calloc(1, sizeof *inbox);
     pthread_condattr_t monotonic;
-    if (!inbox || getrandom(random, sizeof random, 0) != sizeof random) {
-        free(inbox);
+    if (!inbox)
         return PRB_NULL(prb_nomem(err));
+    if (!prb_bus_own_subject(bus, inbox->subject, err)) {
+        free(inbox);
+        return NULL;
     }
     inbox->bus = bus;
     inbox->last = &inbox->first;
@@ -538,9 +564,6 @@ struct prb_bus_inbox *prb_bus_inbox_new(struct prb_bus *bus, struct prb_error *e
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&inbox->more, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int len = snprintf(inbox->subject, sizeof inbox->subject, "%s.", bus->inbox);
-    for (size_t i = 0; i < sizeof random; i++)
-        len += sprintf(inbox->subject + len, "%02x", random[i]);
     snprintf(all, sizeof all, "%s.*", inbox->subject);
     natsStatus status =
         nats.natsConnection_Subscribe(&inbox->subscription, bus->connection, all, on_letter, inbox);
@@ -657,6 +680,19 @@ struct prb_bus_subscription *prb_bus_subscribe(struct prb_bus *bus, const char *
 }
 
 void prb_bus_unsubscribe(struct prb_bus_subscription *subscription) { (void)subscription; }
+
+void prb_bus_unsubscribe_then(struct prb_bus_subscription *subscription,
+                              void (*gone)(void *context))
+{
+    (void)subscription, (void)gone;
+}
+
+bool prb_bus_own_subject(const struct prb_bus *bus, char out[PRB_BUS_OWN], struct prb_error *err)
+{
+    (void)bus;
+    out[0] = '\0';
+    return prb_fail(err, PRB_UNSUPPORTED, "no libnats");
+}
 
 struct prb_bus_inbox *prb_bus_inbox_new(struct prb_bus *bus, struct prb_error *err)
 {

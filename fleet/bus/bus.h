@@ -9,6 +9,7 @@
 #include "fleet/bus/bus_file.h"
 
 #define PRB_BUS_SUBJECT 640      /* bytes of a subject, with the NUL */
+#define PRB_BUS_OWN 80           /* of one of ours, to which others reply */
 #define PRB_BUS_PART (512 << 10) /* bytes of a message's body at the most: the server takes 1 MB */
 #define PRB_BUS_TOKEN (3 * 128 + 1) /* of a job's or host's name as a part of a subject */
 
@@ -40,7 +41,9 @@ bool prb_bus_check(struct prb_bus *bus, struct prb_error *err);
     HEADER(HOST_HEADER, "Probing-Host")                                                            \
     HEADER(ID, "Probing-Id")                                                                       \
     HEADER(PART_HEADER, "Probing-Part")                                                            \
-    HEADER(PACKED, "Probing-Packed")
+    HEADER(PACKED, "Probing-Packed")                                                               \
+    HEADER(STREAM, "Probing-Stream")                                                               \
+    HEADER(SIGNATURE, "Probing-Signature")
 enum prb_bus_header {
 #define HEADER(name, text) PRB_BUS_##name,
     PRB_BUS_HEADERS(HEADER)
@@ -70,6 +73,12 @@ struct prb_bus_subscription *prb_bus_subscribe(struct prb_bus *bus, const char *
                                                prb_bus_fn *fn, void *context,
                                                struct prb_error *err) PRB_MUST_CHECK;
 void prb_bus_unsubscribe(struct prb_bus_subscription *subscription);
+/* The same; gone: nothing more is given to context, which may be freed then.  On any thread. */
+void prb_bus_unsubscribe_then(struct prb_bus_subscription *subscription,
+                              void (*gone)(void *context));
+
+/* A new subject that this connection may hear, and that others may reply to. */
+bool prb_bus_own_subject(const struct prb_bus *bus, char out[PRB_BUS_OWN], struct prb_error *err);
 
 /* A place for replies. */
 struct prb_bus_inbox;
@@ -94,6 +103,7 @@ bool prb_bus_inbox_next(struct prb_bus_inbox *inbox, double seconds, struct prb_
 #define PRB_BUS_HOST "probing.v1.%s.%s.h.%s"
 #define PRB_BUS_RANK "probing.v1.%s.%s.r.%d"
 #define PRB_BUS_CANCEL "probing.v1.%s.cancel"
+#define PRB_BUS_STREAM_SUBJECT "probing.v1.%s.eval.stream.%s" /* its id; numbered bytes */
 #define PRB_BUS_SHARDS 64
 unsigned prb_bus_shard(const char *host);
 
