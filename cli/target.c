@@ -239,7 +239,7 @@ bool prb_run_target_words(const struct prb_run *run, const char **pid_out, const
 /* The one process that "@JOB:RANK" means, on this host. */
 static pid_t rank_process(const struct prb_run *run, struct prb_error *err)
 {
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job_here(run, err);
     const struct prb_fleet_info *info = fleet ? prb_fleet_info(fleet) : NULL;
     if (!info)
         return 0;
@@ -252,7 +252,8 @@ static pid_t rank_process(const struct prb_run *run, struct prb_error *err)
     for (size_t i = 0; i < info->member_count; i++)
         if (info->members[i].rank == rank && !info->members[i].refused[0])
             return info->members[i].pid;
-    prb_cli_fail(err, PRB_NOT_FOUND, "", "rank %d is not on this host", rank);
+    prb_cli_fail(err, PRB_NOT_FOUND, "`probing cluster ranks` says on which",
+                 "rank %d is not on this host, and %s needs its process", rank, run->command->name);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 struct prb_fleet;
 
 struct prb_fleet_options {
+    bool local; /* this host alone, whatever bus is configured, as "@local" */
     const char
         *bus; /* file, folder or URL; NULL: PROBING_BUS, ~/.config/probing/bus, else this host */
     double budget; /* s for one question; 0: as its kind has it */
@@ -68,5 +69,38 @@ PRB_API const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *flee
 PRB_API bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args,
                            void *result, struct prb_coverage *coverage_out,
                            struct prb_error *err) PRB_MUST_CHECK;
+
+/* ---- debugging a rank on another host ---- */
+
+struct prb_fleet_debugged {
+    int rank;
+    pid_t pid; /* on its host */
+    const char *host;
+    const char *address; /* with the real port; "": standard input and output */
+    const char *folder;  /* where the process works, on its host; "": not known */
+};
+struct prb_fleet_debug_options {
+    /* of loopback, or the path of a Unix socket: clients of this user; NULL: in and out */
+    const char *address;
+    int in, out;
+    bool any_user;       /* on loopback, any user of this machine: for port forwarders */
+    bool pause;          /* stop the rank until a client lets it run */
+    bool look;           /* the rank is only read, without the probe */
+    double resume_after; /* s until it runs again if no client came; 0: never */
+    int stop_fd;         /* readable: end; -1: none */
+    /* Its agent serves it, and clients may connect.  Both may be NULL. */
+    void (*ready)(void *context, const struct prb_fleet_debugged *what);
+    /* One line for people about what happens. */
+    void (*note)(void *context, const char *text);
+    void *context;
+};
+/*
+ * Carry the Debug Adapter Protocol between clients here and the one rank of the address, over the
+ * bus, until stop_fd is readable or the rank ends; it then runs as before.  Errors: USAGE (several
+ * ranks, an address that is not loopback), UNSUPPORTED (no bus: it is a process of this host),
+ * PARTIAL (its agent refuses, or is silent), GONE (the agent or the bus was lost).
+ */
+PRB_API bool prb_fleet_debug(struct prb_fleet *fleet, const struct prb_fleet_debug_options *options,
+                             struct prb_error *err);
 
 #endif

@@ -28,6 +28,17 @@ struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
     return prb_fleet_open(prb_run_job(run), &options, err);
 }
 
+struct prb_fleet *prb_run_open_job_here(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_fleet_options options = {.local = true};
+    struct prb_fleet *fleet = prb_fleet_open(prb_run_job(run), &options, err);
+    if (!fleet && err && err->code == PRB_NOT_FOUND)
+        snprintf(err->remedy, sizeof err->remedy,
+                 "%s needs a process of this host; `probing cluster ranks` says where a rank is",
+                 run->command->name);
+    return fleet;
+}
+
 bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,
                      struct prb_error *err)
 {

@@ -12,6 +12,9 @@ struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *
 /* The same, with a budget for each question where --timeout gives none (0: the kind's). */
 struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
                                        struct prb_error *err) PRB_MUST_CHECK;
+/* Only what of it runs on this host, whatever bus is configured: for commands that need a process. */
+struct prb_fleet *prb_run_open_job_here(const struct prb_run *run,
+                                        struct prb_error *err) PRB_MUST_CHECK;
 /* After an answer, before anything of it is printed: false, PARTIAL, with --strict when not all
  * ranks answered; else then the exit status is that of PARTIAL. */
 bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,

@@ -3,9 +3,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "fleet/agent/agent.h"
+#include "fleet/agent/lend.h"
 
 #define QUEUE_MAX 256           /* requests that wait */
 #define REQUEST_MAX (512 << 10) /* bytes */
@@ -47,6 +49,7 @@ struct prb_agent_work {
     atomic_uint generation;
     pthread_rwlock_t bus_lock;
     struct prb_bus *bus;
+    struct prb_lends *lends; /* NULL: eval is not allowed */
 };
 
 /* ---- queues ---- */
@@ -245,6 +248,75 @@ static void answer(struct lane *lane, struct item *item, struct prb_fleet_reques
     send_body(lane, item, request->id, body.data, body.len);
 }
 
+static const struct prb_fleet_member *
+one_member(const struct lane *lane, const struct prb_fleet_request *request, struct prb_error *err)
+{
+    const struct prb_fleet_members *members = prb_fleet_host_members(lane->host);
+    for (size_t i = 0; i < members->count && prb_rank_set_size(&request->ranks) == 1; i++) {
+        const struct prb_fleet_member *one = &members->items[i];
+        if (strcmp(one->job, request->job) != 0 || !prb_rank_set_has(&request->ranks, one->rank))
+            continue;
+        if (one->refused[0])
+            return PRB_NULL(prb_fail(err, PRB_USAGE, "%s", one->refused));
+        return one;
+    }
+    return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "it is not one rank of this host"));
+}
+
+/* {"stream", "folder"} */
+static bool lend_answer(const struct prb_fleet_member *member, const char *id, const char *host,
+                        const char *request, struct prb_buf *body, struct prb_error *err)
+{
+    char link[32], folder[512];
+    snprintf(link, sizeof link, "/proc/%d/cwd", (int)member->pid);
+    ssize_t len = readlink(link, folder, sizeof folder);
+    len = len > 0 && (size_t)len < sizeof folder ? len : 0;
+    PRB_AUTO(json_t) json_t *object = json_pack("{ss ss%}", "stream", id, "folder", folder, len);
+    if (!object) /* it is not UTF-8 */
+        object = json_pack("{ss}", "stream", id);
+    PRB_AUTO_FREE char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    if (!text)
+        return prb_nomem(err);
+    struct prb_fleet_state state = {
+        .rank = member->rank, .pid = member->pid, .state = PRB_COVERAGE_ANSWERED};
+    struct prb_fleet_part part = {.rank = member->rank, .data = text, .len = strlen(text)};
+    struct prb_fleet_reply reply = {
+        .states = &state, .state_count = 1, .parts = &part, .part_count = 1};
+    snprintf(reply.host, sizeof reply.host, "%s", host);
+    return prb_fleet_reply_pack(&reply, request, body, err);
+}
+
+/* A debugger is let in: its bytes come as a stream of their own. */
+static void lend(struct lane *lane, struct item *item, struct prb_fleet_request *request)
+{
+    struct prb_agent_work *work = lane->work;
+    PRB_AUTO(prb_buf) struct prb_buf body = {0};
+    struct prb_error err = {0};
+    char id[PRB_STREAM_ID];
+    const struct prb_fleet_member *member =
+        look_for_ranks(lane, request, &err) ? one_member(lane, request, &err) : NULL;
+    bool good = member != NULL;
+    pthread_rwlock_rdlock(&work->bus_lock);
+    if (good) {
+        const struct prb_lend_wanted wanted = {
+            .bus = work->bus,
+            .job = request->job,
+            .pid = member->pid,
+            .rank = member->rank,
+            .args = request->args,
+            .trusted = work->options.trusted[PRB_FLEET_EVAL],
+            .budget = request->budget * 0.8,
+        };
+        good = work->bus ? prb_lend_begin(work->lends, &wanted, id, &err)
+                         : prb_fail(&err, PRB_IO, "the bus is lost");
+    }
+    pthread_rwlock_unlock(&work->bus_lock);
+    if (good && lend_answer(member, id, work->options.host, request->id, &body, &err))
+        send_body(lane, item, request->id, body.data, body.len);
+    else
+        send_refusal(lane, item, request->id, &err);
+}
+
 static bool parse(struct item *item, const char *text, size_t len, struct prb_fleet_request *out,
                   struct prb_error *err)
 {
@@ -304,7 +376,10 @@ static void act(struct lane *lane, struct item *item)
             prb_agent_log(lane->work->options.log, "%s %s by %s: %s of ranks %s of %s: %.300s",
                           class_names[item->class], id, who, request.kind->name,
                           ranks && *ranks ? ranks : "all", request.job, out);
-            answer(lane, item, &request);
+            if (request.kind->streams)
+                lend(lane, item, &request);
+            else
+                answer(lane, item, &request);
         }
         break;
     }
@@ -352,7 +427,8 @@ struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *o
     work->options.allowed[PRB_FLEET_LOOK] = true;
     pthread_mutex_init(&work->lock, NULL);
     pthread_rwlock_init(&work->bus_lock, NULL);
-    bool good = true;
+    bool good = !work->options.allowed[PRB_FLEET_EVAL] ||
+                (work->lends = prb_lends_new(work->options.log, err)) != NULL;
     for (int i = 0; i < CLASSES; i++)
         good = start(work, i, good ? err : NULL) && good;
     if (good)
@@ -382,6 +458,7 @@ void prb_agent_work_free(struct prb_agent_work *work)
         }
         pthread_cond_destroy(&lane->more);
     }
+    prb_lends_free(work->lends);
     pthread_rwlock_destroy(&work->bus_lock);
     pthread_mutex_destroy(&work->lock);
     free(work);
@@ -392,6 +469,8 @@ void prb_agent_work_use(struct prb_agent_work *work, struct prb_bus *bus)
     pthread_rwlock_wrlock(&work->bus_lock);
     work->bus = bus;
     pthread_rwlock_unlock(&work->bus_lock);
+    if (!bus && work->lends)
+        prb_lends_end(work->lends);
 }
 
 void prb_agent_work_stale(struct prb_agent_work *work) { atomic_fetch_add(&work->generation, 1); }

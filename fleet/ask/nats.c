@@ -808,7 +808,14 @@ static void nats_close(struct prb_fleet_transport *transport)
     free(nats);
 }
 
-static const struct prb_fleet_transport_ops ops = {"nats", nats_find, nats_ask, nats_close};
+static struct prb_fleet_line nats_line(struct prb_fleet_transport *transport)
+{
+    struct nats *nats = (struct nats *)transport;
+    return (struct prb_fleet_line){nats->bus, nats->file.has_key ? &nats->file.key : NULL};
+}
+
+static const struct prb_fleet_transport_ops ops = {"nats", nats_find, nats_ask, nats_close,
+                                                   nats_line};
 
 struct prb_fleet_transport *prb_fleet_nats_open(const char *bus, struct prb_error *err)
 {

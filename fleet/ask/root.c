@@ -193,11 +193,11 @@ PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
 
 /* A bus where one is configured; a named one that cannot be used is an error, and nothing falls
  * back to this host. */
-static struct prb_fleet_transport *open_transport(const struct prb_fleet *fleet, const char *bus,
+static struct prb_fleet_transport *open_transport(bool local, const char *bus,
                                                   struct prb_error *err)
 {
     struct prb_error why = {0};
-    struct prb_fleet_transport *nats = fleet->address.local ? NULL : prb_fleet_nats_open(bus, &why);
+    struct prb_fleet_transport *nats = local ? NULL : prb_fleet_nats_open(bus, &why);
     if (nats || why.code == PRB_OK)
         return nats ? nats : prb_fleet_local_open(err);
     if (err)
@@ -218,12 +218,19 @@ struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_opt
     if (!fleet)
         return PRB_NULL(prb_nomem(err));
     if (!prb_fleet_address_parse(address, &fleet->address, err) ||
-        !(fleet->transport = open_transport(fleet, options ? options->bus : NULL, err)))
+        !(fleet->transport = open_transport(fleet->address.local || (options && options->local),
+                                            options ? options->bus : NULL, err)))
         return NULL;
     fleet->transport->go_on = options && options->go_on ? options->go_on : go_on_always;
     fleet->transport->context = options ? options->context : NULL;
     fleet->budget = options ? options->budget : 0;
     return look(fleet, err) ? PRB_STEAL(fleet) : NULL;
+}
+
+struct prb_fleet_line prb_fleet_line(struct prb_fleet *fleet)
+{
+    const struct prb_fleet_transport_ops *ops = fleet->transport->ops;
+    return ops->line ? ops->line(fleet->transport) : (struct prb_fleet_line){0};
 }
 
 const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet) { return &fleet->info; }

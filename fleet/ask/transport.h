@@ -10,6 +10,14 @@
 
 struct prb_fleet_transport;
 
+struct prb_bus;
+struct prb_nkey;
+/* Borrowed until the next question. */
+struct prb_fleet_line {
+    struct prb_bus *bus; /* NULL: none */
+    const struct prb_nkey *key;
+};
+
 /* One reply, parsed; borrowed for the call.  len: its bytes. */
 typedef bool prb_fleet_got_fn(void *context, const struct prb_fleet_reply *reply, size_t len);
 
@@ -26,6 +34,8 @@ struct prb_fleet_transport_ops {
                 const struct prb_fleet_members *members, prb_fleet_got_fn *got, void *context,
                 struct prb_error *err);
     void (*close)(struct prb_fleet_transport *transport);
+    /* The connection of the last question, and the key that signs on it; NULL: there is no bus. */
+    struct prb_fleet_line (*line)(struct prb_fleet_transport *transport);
 };
 
 /* First member of each. */
@@ -34,6 +44,9 @@ struct prb_fleet_transport {
     bool (*go_on)(void *context); /* or NULL */
     void *context;
 };
+
+/* root.c: of the transport of a job. */
+struct prb_fleet_line prb_fleet_line(struct prb_fleet *fleet);
 
 struct prb_fleet_transport *prb_fleet_local_open(struct prb_error *err) PRB_MUST_CHECK;
 /* bus: as the user named it, or NULL.  NULL with err OK: no bus is configured. */
