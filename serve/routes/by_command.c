@@ -66,16 +66,7 @@ static void split(const char *said, struct prb_error *err, enum prb_code code)
 
 static bool fail(int status, const struct prb_buf *said, struct prb_error *err)
 {
-    static const enum prb_code codes[] = {
-#define CODE(name, text, exit_code) PRB_##name,
-        PRB_CODES(CODE)
-#undef CODE
-    };
-    enum prb_code code = PRB_INTERNAL;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (prb_code_exit(codes[i]) == status)
-            code = codes[i];
-    split(said->data ? said->data : "", err, code);
+    split(said->data ? said->data : "", err, prb_command_code(status));
     return false;
 }
 

@@ -35,6 +35,19 @@ bool prb_command_program(char *out, size_t size, struct prb_error *err)
     return prb_fail(err, PRB_NOT_FOUND, "there is no probing beside %s/probing-serve", own);
 }
 
+enum prb_code prb_command_code(int status)
+{
+    static const enum prb_code codes[] = {
+#define CODE(name, text, exit_code) PRB_##name,
+        PRB_CODES(CODE)
+#undef CODE
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (status > 0 && prb_code_exit(codes[i]) == status)
+            return codes[i];
+    return PRB_INTERNAL;
+}
+
 struct ends {
     int out[2], error[2];
 };

@@ -20,6 +20,9 @@ struct prb_command_run {
 /* Run it to its end; *status: its exit status, -1 when it was ended.  False: it could not start. */
 bool prb_command_run(const struct prb_command_run *run, int *status, struct prb_error *err);
 
+/* What its exit status says went wrong; INTERNAL: it is none of prb_code_exit. */
+enum prb_code prb_command_code(int status);
+
 /* The command line's program beside this one.  NOT_FOUND. */
 bool prb_command_program(char *out, size_t size, struct prb_error *err);
 

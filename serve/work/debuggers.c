@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "serve/text/command.h"
 
 #define SAID_MAX 4096
 #define LOOK_MS 50
+#define ENDS_MS 1000 /* for one that has closed its output */
 #define BEFORE "waiting for a debugger on "
 
 extern char **environ;
@@ -48,6 +50,19 @@ static void end(pid_t pid, int how)
     kill(pid, how);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
+}
+
+/* One that says no more: its exit status; -1: it had to be ended. */
+static int end_of(pid_t pid)
+{
+    int status = -1;
+    for (int i = 0; i < ENDS_MS; i++) {
+        if (waitpid(pid, &status, WNOHANG) != 0)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        usleep(1000);
+    }
+    end(pid, SIGKILL);
+    return -1;
 }
 
 /* ---- starting ---- */
@@ -123,7 +138,7 @@ static bool take_told(const char *said, struct prb_debug_server *out)
 }
 
 /* Its last complaint that is no note, and what stands below. */
-static bool explain(int complaint, struct prb_error *err)
+static bool explain(int complaint, int status, struct prb_error *err)
 {
     char text[SAID_MAX];
     ssize_t n = pread(complaint, text, sizeof text - 1, 0);
@@ -134,7 +149,7 @@ static bool explain(int complaint, struct prb_error *err)
     if (!at)
         return prb_fail(err, PRB_INTERNAL, "the debug server ended without a word");
     size_t len = strcspn(at + 9, "\n");
-    prb_fail(err, PRB_IO, "%.*s", (int)len, at + 9);
+    prb_fail(err, prb_command_code(status), "%.*s", (int)len, at + 9);
     const char *remedy = at + 9 + len;
     remedy += strspn(remedy, "\n ");
     return prb_error_remedy(err, "%.*s", (int)strcspn(remedy, "\n"), remedy);
@@ -162,8 +177,10 @@ static bool begin(const struct prb_debug_wanted *wanted, struct one *place, stru
         explicit_bzero(said, sizeof said);
         return true;
     }
+    if (err->code == PRB_OK)
+        return explain(complaint, end_of(pid), err);
     end(pid, SIGKILL);
-    return err->code != PRB_OK ? false : explain(complaint, err);
+    return false;
 }
 
 bool prb_debugger_begin(const struct prb_debug_wanted *wanted, struct prb_debug_server *out,

@@ -323,17 +323,17 @@ def test_a_process_of_somebody_else(serve, job):
     """Not ours to look at: 403 with what to do, whatever is asked, and by all doors; nothing of it is told but what /proc says to all."""
     if nobody(PROBING, "--version").returncode:
         pytest.skip("another user cannot run this build")
-    server = serve(user=65534)
-    started = next(row["id"] for row in server.ask("/api/v1/processes").json["processes"] if row["pid"] == job.pid)
+    server = serve("--allow", "control,eval", user=65534)
+    started = next(row["id"] for row in server.ask("/api/v1/processes", tcp=True).json["processes"] if row["pid"] == job.pid)
     for target in (str(job.pid), started):
         for method, path, body in ASKED if target == started else ASKED[:2]:
-            told = server.ask("/api/v1/p/{}{}".format(target, path), method, json.dumps(body) if body is not None else None)
+            told = server.ask("/api/v1/p/{}{}".format(target, path), method, json.dumps(body) if body is not None else None, tcp=True)
             assert told.status == 403 and told.error["code"] == "permission" and told.error["message"] and told.error["remedy"], (method, path, told.text)
-    assert server.ask("/api/v1/p/{}.1/stacks".format(job.pid)).status == 410
-    assert "not permitted" in server.text("pid {}".format(job.pid), "bt").lower().replace("permission", "not permitted")
+    assert server.ask("/api/v1/p/{}.1/stacks".format(job.pid), tcp=True).status == 410
+    assert "it belongs to user" in server.text("token " + server.token, "pid {}".format(job.pid), "bt")
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stacks", "arguments": {"target": str(job.pid)}}}
-    assert server.post("/mcp", message).json["result"]["isError"]
-    assert 'pid="{}"'.format(job.pid) not in server.ask("/metrics").text
+    assert server.post("/mcp", message, tcp=True).json["result"]["isError"]
+    assert 'pid="{}"'.format(job.pid) not in server.ask("/metrics", tcp=True).text
 
 
 @pytest.mark.parametrize("trick", ["link", "open to others"])
