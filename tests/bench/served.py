@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import http.client
 import json
 import os
 import re
@@ -11,14 +12,16 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 from keeping import cpu_ns
+from profiling import error_of, mean_step
 from support import pythons
 from support import target as live
 from support.torch_python import torch_python
-from timing import HERE
+from timing import HERE, peer
 from tracing import needs_torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "serve"))
@@ -189,6 +192,135 @@ def server_watched(figures, options):
             figures.add("one who watches: stacks at 1 Hz and a flame graph at 100 Hz, more CPU of the server", share() - rest, "% of a core")
 
 
+class Steps:
+    """The training job's own times."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def period(self):
+        self.target.child.stdin.write(b"\n")
+        self.target.child.stdin.flush()
+        return json.loads(self.target.line())
+
+
+@needs_torch
+def server_slow_down(figures, options):
+    """A training step while somebody watches (stacks at 1 Hz, a flame graph at 100 Hz), by turns with nobody; and twice nobody, for the noise."""
+    count = 4 if options.quick else 40
+    with serving() as (one, job):
+        steps = Steps(job)
+
+        def mean(watched):
+            if not watched:
+                return period()
+            with WebSocket(one, tcp=False) as watcher:
+                watcher.subscribe("stacks", target=str(job.pid), every=1)
+                watcher.subscribe("flame", target=str(job.pid), rate=100, mode="wall")
+                threading.Thread(target=drain, args=(watcher,), daemon=True).start()
+                time.sleep(0.3)  # it has begun to sample
+                return period()
+
+        def period():
+            steps.period()
+            time.sleep(1)
+            return mean_step(steps)
+
+        for name, ways, bar in (("nobody", (False, False), None), ("one who watches", (True, False), 1)):
+            found = []
+            for number in range(count):
+                means = [mean(way) for way in (ways if number % 2 else ways[::-1])]
+                there, plain = means if number % 2 else means[::-1]
+                found.append(100 * (there / plain - 1))
+            slower, error = statistics.median(found), error_of(found)
+            resolved = abs(slower) > 2 * error
+            figures.add("training step beside " + name, slower, "% longer (± {:.1f}{})".format(error, "" if resolved else ", not resolved"),
+                        bar and "≤ {} %".format(bar), bar and (slower <= bar or not resolved))
+
+
+SQL = "SELECT func, lineno, depth FROM python.backtrace"
+
+
+def asked(host, port, path, body, headers, rounds):
+    """Whole requests of one client after another, median ms."""
+    def ask():
+        connection = http.client.HTTPConnection(host, port, timeout=20)
+        connection.request("POST", path, json.dumps(body), dict(headers, **{"Content-Type": "application/json"}))
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        assert answer.status == 200 and b"down" in text, text[:300]
+    ask()
+    return statistics.median(times(rounds, ask))
+
+
+def server_beside_upstream(figures, options):
+    """The same statement by the same route: ours reads from outside, the other project's server is in the process."""
+    command, rounds = peer("upstream"), options.rounds * 10
+    body = {"version": {"major": 0, "minor": 1, "patch": 0}, "message_id": "m", "timestamp": 1, "payload": {"expr": SQL, "opts": None}}
+    one, told = Server(), []
+    pythons_of = [(sys.executable, {}, True)]
+    if command:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        pythons_of.append((os.path.join(os.path.dirname(command), "python"), {"PROBING": "1", "PROBING_PORT": str(port)}, False))
+    try:
+        for python, variables, ours in pythons_of:
+            job = subprocess.Popen([python, os.path.join(HERE, "parked.py"), "30"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, **variables),
+                                   preexec_fn=live.die_with_parent)
+            try:
+                while job.stdout.readline() != b"ready\n":
+                    pass
+                before = cpu_ns(job.pid)
+                if ours:
+                    took = asked(one.host, one.port, "/query?pid={}".format(job.pid), body, {"Authorization": "Bearer " + one.token}, rounds)
+                else:
+                    took = asked("127.0.0.1", port, "/query", body, {}, rounds)
+                told.append((took, (cpu_ns(job.pid) - before) * 1e-6 / (rounds + 1)))
+            finally:
+                job.kill()
+                job.communicate()
+    finally:
+        one.end()
+        one.remove()
+    for name, number, unit in (("`POST /query`, stacks of 30 threads, whole request", 0, "ms"), ("the same, CPU of the process that is asked about", 1, "ms")):
+        theirs = told[1][number] if command else None
+        figures.add(name, told[0][number], unit, peer="its server in the process" if command else None, theirs=theirs,
+                    ratio=told[0][number] / theirs if theirs and told[0][number] else None)
+
+
+def server_start(figures, options):
+    """A process starts a server beside itself (probing.listen): what that takes of it."""
+    runtime = tempfile.mkdtemp(prefix="own-")
+    environment = dict(os.environ, XDG_RUNTIME_DIR=runtime, PROBING_STORE="off", PROBING_SERVE_LINGER="0")
+    breaks, spent = [], []
+    try:
+        for _ in range(options.rounds):
+            with live.Target(pythons.Python([], sys.executable, (3, 0, 0), "gaps"), "gaps.py", folder=HERE, variables=environment) as job:
+                subprocess.run([os.environ["PROBING"], "-p", str(job.pid), "inject"], check=True, stdout=subprocess.DEVNULL, env=environment)
+                steps = Steps(job)
+                steps.period()
+                before = others_ns(job.pid)
+                subprocess.run([os.environ["PROBING"], "-p", str(job.pid), "config", "probing.listen=127.0.0.1:0"], check=True, stdout=subprocess.DEVNULL,
+                               env=environment)
+                while not glob.glob(os.path.join(runtime, "probing", "serve-*.json")):
+                    time.sleep(0.002)
+                spent.append((others_ns(job.pid) - before) * 1e-6)
+                breaks.append(steps.period())
+            while glob.glob(os.path.join(runtime, "probing", "serve-*.json")):
+                time.sleep(0.01)
+    finally:
+        shutil.rmtree(runtime, ignore_errors=True)
+    figures.bound("a process starts a server beside itself, its CPU", statistics.median(spent), "ms", 5)
+    figures.add("the same, longest break of its main thread", statistics.median(breaks), "ms")
+
+
+def others_ns(pid):
+    """CPU of all threads but the main one: of the probe's."""
+    return cpu_ns(pid) - int(open("/proc/{0}/task/{0}/schedstat".format(pid)).read().split()[0])
+
+
 def drain(watcher):
     with contextlib.suppress(Closed, OSError, ValueError):
         while True:
@@ -214,4 +346,4 @@ def server_websockets(figures, options):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-PARTS = [server_requests, server_agents, server_at_rest, server_watched, server_websockets]
+PARTS = [server_requests, server_agents, server_at_rest, server_watched, server_slow_down, server_beside_upstream, server_start, server_websockets]
