@@ -1,10 +1,11 @@
 """The Training screen: what is not recorded can be turned on from it; charts of steps, phases, loss, rates; now and in the past."""
 
 import os
+import subprocess
 
 import pytest
 
-from support.target import probing
+from support.target import TARGETS, probing
 from support.torch_python import torch_python
 
 RECORDED = "h2:text-is('{}') ~ .chart canvas"
@@ -68,3 +69,31 @@ def test_logged(trains, serve, tab):
     charts(one, "loss", "tokens", "Time of a step", "tokens a second")
     told = one.page.get_attribute("[aria-label^='tokens a second']", "aria-label")
     assert float(told.split()[-1].replace(",", "")) > 500, told
+
+
+@pytest.fixture
+def late_rank():
+    """Two ranks over gloo, of which rank 1 comes 30 ms later to each all_reduce; their pids."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch")
+    job = subprocess.Popen([torch_python(), os.path.join(TARGETS, "collectives.py"), "2", "1", "30"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    pids = [int(word) for word in job.stdout.readline().split()[1:]]
+    assert job.stdout.readline() == "ready\n"
+    yield pids
+    job.kill()
+    job.communicate()
+
+
+def test_collectives(late_rank, serve, tab):
+    """Of a real job of two ranks: how long each collective takes, and who makes the others wait."""
+    server = serve("--allow", "control")
+    one = tab(server, watched=late_rank)
+    for pid in reversed(late_rank):
+        one.open(pid, "training")
+        one.page.click("button:text('Record training')")
+        charts(one, "all_reduce")
+    one.page.wait_for_selector("[aria-label='Ranks that came last'] tbody tr:first-child td:has-text('1')", timeout=60000)
+    first = one.page.eval_on_selector_all("[aria-label='Ranks that came last'] tbody tr:first-child td", "all => all.map(one => one.innerText)")
+    waited, unit = first[2].split()
+    assert first[0] == "1" and unit == "ms" and 15 < float(waited) < 200, first
+    assert "not recorded yet" not in one.text()

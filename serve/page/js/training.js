@@ -76,7 +76,7 @@ export function TrainingScreen({ target }) {
     const told = last.current;
     const first = told && told.first < Infinity ? told.first : Math.max(watched(target)?.process.started ?? 0, Date.now() / 1000 - 600);
     const span = { ...window, from: Math.max(window.from, Math.min(first, window.until - 10)) };
-    const any = told && (told.steps.rows.length || told.logs.names.length || told.variables.size);
+    const any = told && (told.steps.rows.length || told.logs.names.length || told.variables.size || told.collectives.rows.length);
     const ever = told !== null && told.first < Infinity;
     return (h(Fragment, null,
         h("h1", null, "Training"),

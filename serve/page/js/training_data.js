@@ -75,7 +75,7 @@ WHERE timestamp > ${span.from} AND timestamp <= ${span.until} GROUP BY src_rank 
     const late = await query(target, sql, signal).then(records, () => []);
     return { ops, rows, late };
 }
-const TABLES = ["python.torch_step_timing", "python.steps", "python.training_logs", "python.variables"];
+const TABLES = ["python.torch_step_timing", "python.steps", "python.training_logs", "python.variables", "python.comm_collective"];
 export async function earliest(target, signal) {
     const sql = TABLES.map((table) => `SELECT min(timestamp) AS at FROM ${table}`).join(" UNION ALL ");
     const found = records(await query(target, sql, signal)).map((row) => numeric(row["at"])).filter((at) => at !== null);

@@ -126,7 +126,7 @@ WHERE timestamp > ${span.from} AND timestamp <= ${span.until} GROUP BY src_rank 
 
 // ---- how far back it goes ----
 
-const TABLES = ["python.torch_step_timing", "python.steps", "python.training_logs", "python.variables"];
+const TABLES = ["python.torch_step_timing", "python.steps", "python.training_logs", "python.variables", "python.comm_collective"];
 
 export async function earliest(target: string, signal: AbortSignal): Promise<number> {
   const sql = TABLES.map((table) => `SELECT min(timestamp) AS at FROM ${table}`).join(" UNION ALL ");
