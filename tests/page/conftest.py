@@ -88,7 +88,8 @@ class Tab:
         self.page.goto("http://{}:{}/#/p/{}/{}".format(self.server.host, self.server.port, pid, screen))
 
     def only(self, pids):
-        """Show only these processes: what else runs on the machine is nobody's business."""
+        """Show only these processes, and jobs of them: what else runs on the machine is nobody's business."""
+        pids = set(pids)
 
         def some(route):
             answer = route.fetch()
@@ -96,7 +97,14 @@ class Tab:
             told["processes"] = [row for row in told["processes"] if row["pid"] in pids]
             route.fulfill(response=answer, json=told)
 
+        def some_jobs(route):
+            answer = route.fetch()
+            told = answer.json()
+            told["jobs"] = [one for one in told["jobs"] if pids & {rank["pid"] for rank in one["ranks"]}]
+            route.fulfill(response=answer, json=told)
+
         self.page.route("**/api/v1/processes", some)
+        self.page.route("**/api/v1/jobs", some_jobs)
         self.page.reload()
 
     def text(self, selector="main"):

@@ -5,6 +5,7 @@ import { go } from "./place.js";
 import { plain } from "./format.js";
 import { processName } from "./names.js";
 import { state } from "./watch.js";
+import { jobTarget } from "./job_list.js";
 const show = { help: () => { }, palette: () => { }, close: () => false };
 const typing = (event) => event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [contenteditable]") !== null;
 const pressing = (event) => event.target instanceof HTMLElement && event.target.closest("button, a, summary, canvas") !== null;
@@ -53,6 +54,7 @@ export function listenKeys(act) {
 function choices(screens, place) {
     return [
         ...screens.map((one) => ({ text: one.name, open: () => go({ target: place.target, screen: one.id }) })),
+        ...state.jobs.map((one) => ({ text: plain(jobTarget(one), 90), open: () => go({ target: jobTarget(one), screen: place.screen }) })),
         ...state.processes.map((one) => ({
             text: plain(processName(one.process), 90),
             open: () => go({ target: one.process.id, screen: place.screen === "overview" ? "stacks" : place.screen }),

@@ -1,6 +1,6 @@
 import { h, render } from "./preact.js";
 import { useEffect, useState } from "./hooks.js";
-import { net, takeToken } from "./net.js";
+import { has, net, takeToken } from "./net.js";
 import { editor } from "./editor.js";
 import { fragment, go, link, parse, set } from "./place.js";
 import { usePlace, useWatch } from "./polled.js";
@@ -8,6 +8,8 @@ import { isShut, isStuck, likeliest, state, tell, watch, watched } from "./watch
 import { count, duration, plain } from "./format.js";
 import { Overview } from "./overview.js";
 import { processName } from "./names.js";
+import { isJob, jobOf, jobTarget, sizeOf } from "./job_list.js";
+import { verdictOf } from "./hang.js";
 import { Empty, Trouble } from "./parts.js";
 import { applyTheme, theme } from "./theme.js";
 import { Keys, listenKeys } from "./keys.js";
@@ -24,12 +26,17 @@ export const screens = [
     { id: "console", name: "Console", icon: "›", key: "e", load: async () => (await import("./console.js")).ConsoleScreen },
     { id: "settings", name: "Settings", icon: "⚙", key: ",", whole: true, load: async () => (await import("./settings.js")).SettingsScreen },
 ];
+const alsoOfJobs = (screen) => screen === "crashes" || screen === "settings" || (screen === "sql" && has("/jobs/{}/query"));
+const loadJob = async () => (await import("./job.js")).JobScreen;
 function Rail({ place }) {
     return (h("nav", { class: "rail", "aria-label": "Screens" }, screens.map((one) => (h("a", { href: link({ target: place.target, screen: one.id }), "aria-current": one.id === place.screen ? "page" : undefined, title: `g ${one.key}` },
         h("span", { class: "icon", "aria-hidden": "true" }, one.icon),
         one.name)))));
 }
 function Chip({ target }) {
+    const job = jobOf(state.jobs, target);
+    if (job)
+        return h("span", { class: verdictOf(job).hang?.hung ? "chip bad" : "chip" }, verdictOf(job).hang?.hung ? "hangs" : count(sizeOf(job), "rank"));
     if (target.startsWith("file:"))
         return h("span", { class: "chip" }, "file");
     const one = watched(target);
@@ -44,12 +51,17 @@ function Chip({ target }) {
     return h("span", { class: "chip good" }, one.main.length ? "moving" : "looking");
 }
 function Picker({ target, place }) {
-    const known = watched(target) || !target;
+    const job = jobOf(state.jobs, target);
+    const known = watched(target) || job || !target;
     if (!state.processes.length && known)
         return null;
-    return (h("select", { "aria-label": "Process", value: watched(target)?.process.id ?? target, onChange: (event) => go({ ...place, params: {}, target: event.currentTarget.value }) },
+    return (h("select", { "aria-label": "Process", value: watched(target)?.process.id ?? (job ? jobTarget(job) : target), onChange: (event) => go({ ...place, params: {}, target: event.currentTarget.value }) },
         !target && h("option", { value: "" }, "all processes"),
         !known && h("option", { value: target }, plain(target, 60)),
+        state.jobs.map((one) => (h("option", { value: jobTarget(one) },
+            plain(jobTarget(one), 60),
+            " \u00B7 ",
+            count(sizeOf(one), "rank")))),
         state.processes.map((one) => (h("option", { value: one.process.id }, plain(processName(one.process), 70))))));
 }
 function Coverage({ target }) {
@@ -113,10 +125,12 @@ function Body({ place, target }) {
     const screen = screens.find((one) => one.id === place.screen);
     const [loaded, setLoaded] = useState(null);
     const [failed, setFailed] = useState(false);
+    const ofJob = isJob(target) && !alsoOfJobs(place.screen);
+    const id = (ofJob ? "job " : "") + (screen?.id ?? "");
     useEffect(() => {
         setFailed(false);
-        screen?.load().then((component) => setLoaded({ id: screen.id, screen: component }), () => setFailed(true));
-    }, [screen?.id]);
+        (ofJob ? loadJob : screen?.load)?.().then((component) => setLoaded({ id, screen: component }), () => setFailed(true));
+    }, [id]);
     if (!screen)
         return h(Empty, null,
             "There is no screen \u201C",
@@ -128,10 +142,10 @@ function Body({ place, target }) {
         return h(Empty, null, "asking the server \u2026");
     if (!target && !screen.whole)
         return h(NoProcess, null);
-    if (loaded?.id !== screen.id)
+    if (loaded?.id !== id)
         return null;
     const Loaded = loaded.screen;
-    return h(Loaded, { key: screen.id + target, target: target, place: place });
+    return h(Loaded, { key: id + target, target: target, place: place });
 }
 function Page() {
     useWatch();

@@ -107,7 +107,8 @@ export async function askJson(path, asked = {}) {
 }
 export function at(target, what = "", query = {}) {
     const words = new URLSearchParams(query).toString();
-    return `api/v1/p/${encodeURIComponent(target)}${what && "/" + what}${words && "?" + words}`;
+    const whose = target.startsWith("@") ? "jobs/" + encodeURIComponent(target.slice(1)) : "p/" + encodeURIComponent(target);
+    return `api/v1/${whose}${what && "/" + what}${words && "?" + words}`;
 }
 export function has(route) {
     return net.facts?.routes?.includes("/api/v1" + route) ?? false;

@@ -7,6 +7,9 @@ import { isStuck, reason, stands, state, STUCK } from "./watch.js";
 import { diagnoseAgain, diagnosisOf, useDiagnoses } from "./diagnosis.js";
 import { evidence, ofCrash, sayings, togetherAsRanks, withoutEchoes, worst } from "./sayings.js";
 import { Ranks } from "./rank_grid.js";
+import { hungJobs, useVerdicts } from "./hang.js";
+import { jobTarget } from "./job_list.js";
+import { JobCards } from "./verdict.js";
 import { FrameLine, OpenSource, Table, Trouble } from "./parts.js";
 import { lately, useCrashes } from "./crash_list.js";
 const SHOWN = 12;
@@ -98,6 +101,11 @@ function Others({ all }) {
             " for work")));
 }
 function verdict(jobs) {
+    const hung = hungJobs().map((one) => plain(jobTarget(one), 40));
+    const told = ofProcesses(jobs);
+    return hung.length ? `${hung.join(", ")} ${hung.length === 1 ? "hangs" : "hang"}; ${told}` : told;
+}
+function ofProcesses(jobs) {
     const total = count(state.processes.length, "process", "processes");
     const bad = jobs.filter((job) => worst(job) === 0);
     const crashed = bad.filter((job) => job.crash).length;
@@ -151,13 +159,15 @@ const columns = [
 ];
 export function Overview() {
     useDiagnoses();
+    useVerdicts("");
     const crashes = useCrashes();
     const processes = togetherAsRanks(state.processes);
     const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || Number(b.since > 0) - Number(a.since > 0) || a.ids.length - b.ids.length || b.since - a.since);
     const troubled = new Set(jobs.flatMap((job) => job.ids));
     return (h(Fragment, null,
-        h("h1", { class: jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good" }, verdict(jobs)),
+        h("h1", { class: hungJobs().length || jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good" }, verdict(jobs)),
         h(Trouble, { error: state.refused }),
+        h(JobCards, { jobs: state.jobs }),
         h(Jobs, { jobs: jobs }),
         h(Others, { all: state.processes.filter((one) => !troubled.has(one.process.id)) }),
         h(Ranks, null),
@@ -169,7 +179,7 @@ export function Overview() {
         h("p", { class: "quiet" },
             "Red: the main thread's stack has not changed for ",
             STUCK,
-            " s. The page looks once a second, the skills every two minutes and when something changes; nothing in a process is stopped or changed."),
+            " s. The page looks once a second, the skills every two minutes and when something changes; nothing in a process is changed or stopped, but single threads of a job that seems to hang, for some 0.1 ms."),
         state.ended.length > 0 && (h(Fragment, null,
             h("h2", null, "Ended while you looked"),
             h("ul", { class: "plainlist" }, state.ended.map(({ process, at }) => (h("li", null,

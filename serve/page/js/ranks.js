@@ -5,9 +5,9 @@ import { link, set } from "./place.js";
 import { frameName, framePlace, framesOf, mainThread, ownFrame, since } from "./looks.js";
 import { ranges } from "./names.js";
 import { state, STUCK, watched } from "./watch.js";
-import { merge, places } from "./rank_tree.js";
+import { merge, places, standing } from "./rank_tree.js";
 import { Empty, FrameLine, Switch } from "./parts.js";
-const MAIN = "";
+export const MAIN = "";
 export function ranksOf(target) {
     const job = watched(target)?.process.job ?? null;
     if (job === null)
@@ -30,13 +30,14 @@ function threadNames(ranks) {
     return [...new Set(names)].sort().slice(0, 60);
 }
 const who = (all) => `${all.length === 1 ? "rank" : "ranks"} ${ranges(all.map((one) => one.rank))}`;
+const still = (since) => (since === null ? "" : since < 1 ? "moving" : `unchanged for ${duration(since)}`);
 function Summary({ all, total }) {
     if (all.length === 1)
         return h("p", { class: "banner" },
             "All ",
             total,
             " ranks are at the same place.");
-    const stands = all.some((one) => one.since >= STUCK / 2);
+    const stands = all.some((one) => one.since === null || one.since >= STUCK / 2);
     return (h("ul", { class: "findings", "aria-label": "Where the ranks are" },
         all.slice(0, 8).map((one) => {
             const inner = one.frames[0];
@@ -50,7 +51,7 @@ function Summary({ all, total }) {
                         "in ",
                         plain(frameName(inner), 60)),
                     " ",
-                    h("span", { class: "since" }, one.since < 1 ? "moving" : `unchanged for ${duration(one.since)}`),
+                    h("span", { class: "since" }, still(one.since)),
                     mine && (h("div", { class: "fplace" },
                         mine !== inner && `${plain(frameName(mine), 60)} `,
                         plain(framePlace(mine), 160))))));
@@ -81,7 +82,7 @@ function Frames({ branch }) {
 function Tree({ all, total, most }) {
     return (h("ul", { class: "ranktree" }, all.map((one) => {
         const odd = one.walkers.length < most;
-        const longest = Math.min(...one.walkers.map((walker) => walker.since));
+        const since = standing(one.walkers);
         return (h("li", { key: one.walkers.map((walker) => walker.rank).join() + frameName(one.frames[0]), class: odd ? "odd" : undefined },
             h("div", { class: "who" },
                 h("b", null, one.walkers.length === total ? `all ${total} ranks` : who(one.walkers)),
@@ -91,38 +92,45 @@ function Tree({ all, total, most }) {
                     " of ",
                     total),
                 " ",
-                !one.below.length && h("span", { class: longest >= STUCK ? "since bad" : "since" }, longest < 1 ? "moving" : `unchanged for ${duration(longest)}`)),
+                !one.below.length && h("span", { class: since !== null && since >= STUCK ? "since bad" : "since" }, still(since))),
             h(Frames, { branch: one }),
             one.below.length > 0 && h(Tree, { all: one.below, total: total, most: Math.max(...one.below.map((below) => below.walkers.length)) })));
     })));
 }
-export function RankStacks({ ranks, place }) {
-    const thread = place.params["thread"] ?? MAIN;
+export function RankTree({ walkers, expected, missing, why, names, place }) {
     const lines = place.params["lines"] === "1";
-    const all = walkers(ranks, thread);
-    const missing = ranks.filter((one) => !all.some((walker) => walker.rank === one.process.rank));
-    const tree = merge(all, lines);
+    const tree = merge(walkers, lines);
+    const total = new Set(walkers.map((one) => one.rank)).size;
     return (h(Fragment, null,
         h("div", { class: "tools" },
             h("label", { class: "switch" },
                 "Thread",
                 " ",
-                h("select", { value: thread, onChange: (event) => set({ thread: event.currentTarget.value }) },
+                h("select", { value: place.params["thread"] ?? MAIN, onChange: (event) => set({ thread: event.currentTarget.value }) },
                     h("option", { value: MAIN }, "the main one"),
-                    threadNames(ranks).map((name) => (h("option", { value: name }, plain(name, 50)))))),
+                    names.map((name) => (h("option", { value: name }, plain(name, 50)))))),
             h(Switch, { label: "apart by line", on: lines, set: (on) => set({ lines: on ? "1" : "" }), hint: "ranks in one function but at different lines part, too" }),
             h("span", { class: "quiet" },
-                all.length,
+                total,
                 " of ",
-                count(ranks.length, "rank"),
+                count(expected, "rank"),
                 " answered")),
         missing.length > 0 && (h("p", { class: "trouble", role: "alert" },
             "No stack of ",
-            missing.map((one) => `rank ${one.process.rank}`).join(", "),
+            missing.length === 1 ? "rank" : "ranks",
+            " ",
+            ranges(missing),
             ": ",
-            plain(missing[0].trouble || "it was not looked at yet", 160))),
-        all.length > 0 ? h(Summary, { all: places(all, lines), total: all.length }) : h(Empty, null, "No rank has such a thread."),
-        h(Tree, { all: tree, total: all.length, most: Math.max(0, ...tree.map((one) => one.walkers.length)) }),
+            plain(why, 160))),
+        walkers.length > 0 ? h(Summary, { all: places(walkers, lines), total: total }) : h(Empty, null, "No rank has such a thread."),
+        h(Tree, { all: tree, total: walkers.length, most: Math.max(0, ...tree.map((one) => one.walkers.length)) })));
+}
+export function RankStacks({ ranks, place }) {
+    const all = walkers(ranks, place.params["thread"] ?? MAIN);
+    const missing = ranks.filter((one) => !all.some((walker) => walker.rank === one.process.rank));
+    const why = missing[0]?.trouble || "it was not looked at yet";
+    return (h(Fragment, null,
+        h(RankTree, { walkers: all, expected: ranks.length, missing: missing.map((one) => one.process.rank), why: why, names: threadNames(ranks), place: place }),
         h("p", { class: "quiet" },
             "Stacks of one rank:",
             " ",

@@ -2,6 +2,9 @@ import { h, Fragment } from "./preact.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { ask, askJson, at, query, records } from "./net.js";
 import { set } from "./place.js";
+import { isJob, jobOf } from "./job_list.js";
+import { state } from "./watch.js";
+import { CoverageBar } from "./verdict.js";
 import { count, duration, number, plain } from "./format.js";
 import { usePolled } from "./polled.js";
 import { save, Trouble } from "./parts.js";
@@ -137,10 +140,11 @@ export function SqlScreen({ target, place }) {
         void run();
     };
     const kept = asked();
+    const tables = isJob(target) ? jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target : target;
     return (h(Fragment, null,
         h("h1", null, "SQL"),
         h("div", { class: "sqlparts" },
-            h(Schema, { target: target, insert: insert }),
+            tables && h(Schema, { key: tables, target: tables, insert: insert }),
             h("section", { "aria-label": "Statement and rows" },
                 h("textarea", { ref: area, class: "code", "aria-label": "SQL statement; Ctrl-Enter runs it", rows: 6, spellcheck: false, value: sql, onKeyDown: press, onInput: (event) => setSql(event.currentTarget.value) }),
                 h("div", { class: "tools" },
@@ -154,6 +158,7 @@ export function SqlScreen({ target, place }) {
                     h("button", { type: "button", onClick: () => void download(target, sql, "jsonl").catch(setError) }, "JSON lines"),
                     h("button", { type: "button", disabled: !rows, onClick: () => rows && save("rows.csv", "text/csv", spreadsheet(rows)) }, "For spreadsheets")),
                 h(Trouble, { error: error }),
+                rows?.coverage && h(CoverageBar, { told: rows.coverage }),
                 rows && (h(Fragment, null,
                     h("p", { class: "quiet", role: "status" },
                         count(rows.rows.length, "row"),

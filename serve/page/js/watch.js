@@ -1,10 +1,12 @@
-import { askJson, at, net, query, Refused } from "./net.js";
+import { askJson, at, has, net, query, Refused } from "./net.js";
 import { hidden } from "./editor.js";
 import { framesOf, mainThread, since } from "./looks.js";
 export const STUCK = 10;
 const KEPT = 3600;
+const JOBS_AGAIN = 5000;
 export const state = {
     processes: [],
+    jobs: [],
     ended: [],
     loaded: false,
     refused: null,
@@ -156,6 +158,19 @@ export async function learnServer() {
     }
     tell();
 }
+let jobsAt = -Infinity;
+async function learnJobs() {
+    if (!has("/jobs") || performance.now() - jobsAt < JOBS_AGAIN)
+        return;
+    jobsAt = performance.now();
+    try {
+        state.jobs = (await askJson("api/v1/jobs")).jobs;
+    }
+    catch (error) {
+        if (!(error instanceof Refused))
+            throw error;
+    }
+}
 async function round() {
     const [answer] = await Promise.all([askJson("api/v1/processes"), net.facts ? null : learnServer()]);
     if (!net.facts)
@@ -165,6 +180,7 @@ async function round() {
         tell();
     state.loaded = true;
     await lookAtAll();
+    await learnJobs();
 }
 export const isShut = () => state.refused?.status === 401 || net.forgotten;
 export async function watch() {

@@ -6,6 +6,7 @@ import { go, type Place } from "./place.js";
 import { plain } from "./format.js";
 import { processName } from "./names.js";
 import { state } from "./watch.js";
+import { jobTarget } from "./job_list.js";
 
 interface Named {
   id: string;
@@ -65,6 +66,7 @@ interface Choice {
 function choices(screens: Named[], place: Place): Choice[] {
   return [
     ...screens.map((one) => ({ text: one.name, open: () => go({ target: place.target, screen: one.id }) })),
+    ...state.jobs.map((one) => ({ text: plain(jobTarget(one), 90), open: () => go({ target: jobTarget(one), screen: place.screen }) })),
     ...state.processes.map((one) => ({
       text: plain(processName(one.process), 90),
       open: () => go({ target: one.process.id, screen: place.screen === "overview" ? "stacks" : place.screen }),

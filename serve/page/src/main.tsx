@@ -1,7 +1,7 @@
 // The frame: rail, header with the target, keys.  Screens other than the first are loaded when they are opened.
 import { h, render, type Child, type Component } from "./preact.js";
 import { useEffect, useState } from "./hooks.js";
-import { net, takeToken } from "./net.js";
+import { has, net, takeToken } from "./net.js";
 import { editor } from "./editor.js";
 import { fragment, go, link, parse, set, type Place } from "./place.js";
 import { usePlace, useWatch } from "./polled.js";
@@ -9,6 +9,8 @@ import { isShut, isStuck, likeliest, state, tell, watch, watched } from "./watch
 import { count, duration, plain } from "./format.js";
 import { Overview } from "./overview.js";
 import { processName } from "./names.js";
+import { isJob, jobOf, jobTarget, sizeOf } from "./job_list.js";
+import { verdictOf } from "./hang.js";
 import { Empty, Trouble } from "./parts.js";
 import { applyTheme, theme } from "./theme.js";
 import { Keys, listenKeys } from "./keys.js";
@@ -41,6 +43,11 @@ export const screens: Screen[] = [
   { id: "settings", name: "Settings", icon: "⚙", key: ",", whole: true, load: async () => (await import("./settings.js")).SettingsScreen },
 ];
 
+/** The screens that are the same for a job as for a process. */
+const alsoOfJobs = (screen: string): boolean => screen === "crashes" || screen === "settings" || (screen === "sql" && has("/jobs/{}/query"));
+
+const loadJob = async (): Promise<Component<ScreenProps>> => (await import("./job.js")).JobScreen;
+
 // ---- the rail and the header ----
 
 function Rail({ place }: { place: Place }) {
@@ -59,6 +66,8 @@ function Rail({ place }: { place: Place }) {
 }
 
 function Chip({ target }: { target: string }) {
+  const job = jobOf(state.jobs, target);
+  if (job) return <span class={verdictOf(job).hang?.hung ? "chip bad" : "chip"}>{verdictOf(job).hang?.hung ? "hangs" : count(sizeOf(job), "rank")}</span>;
   if (target.startsWith("file:")) return <span class="chip">file</span>;
   const one = watched(target);
   if (!one) return <span class="chip bad">ended</span>;
@@ -68,16 +77,22 @@ function Chip({ target }: { target: string }) {
 }
 
 function Picker({ target, place }: { target: string; place: Place }) {
-  const known = watched(target) || !target;
+  const job = jobOf(state.jobs, target);
+  const known = watched(target) || job || !target;
   if (!state.processes.length && known) return null;
   return (
     <select
       aria-label="Process"
-      value={watched(target)?.process.id ?? target}
+      value={watched(target)?.process.id ?? (job ? jobTarget(job) : target)}
       onChange={(event: { currentTarget: HTMLSelectElement }) => go({ ...place, params: {}, target: event.currentTarget.value })}
     >
       {!target && <option value="">all processes</option>}
       {!known && <option value={target}>{plain(target, 60)}</option>}
+      {state.jobs.map((one) => (
+        <option value={jobTarget(one)}>
+          {plain(jobTarget(one), 60)} · {count(sizeOf(one), "rank")}
+        </option>
+      ))}
       {state.processes.map((one) => (
         <option value={one.process.id}>{plain(processName(one.process), 70)}</option>
       ))}
@@ -167,20 +182,22 @@ function Body({ place, target }: { place: Place; target: string }): Child {
   const screen = screens.find((one) => one.id === place.screen);
   const [loaded, setLoaded] = useState<{ id: string; screen: Component<ScreenProps> } | null>(null);
   const [failed, setFailed] = useState(false);
+  const ofJob = isJob(target) && !alsoOfJobs(place.screen);
+  const id = (ofJob ? "job " : "") + (screen?.id ?? "");
   useEffect(() => {
     setFailed(false);
-    screen?.load().then(
-      (component) => setLoaded({ id: screen.id, screen: component }),
+    (ofJob ? loadJob : screen?.load)?.().then(
+      (component) => setLoaded({ id, screen: component }),
       () => setFailed(true),
     );
-  }, [screen?.id]);
+  }, [id]);
   if (!screen) return <Empty>There is no screen “{plain(place.screen, 40)}”.</Empty>;
   if (failed) return <Empty>The server is another one by now, or gone. Load the page again.</Empty>;
   if (!state.loaded) return <Empty>asking the server …</Empty>;
   if (!target && !screen.whole) return <NoProcess />;
-  if (loaded?.id !== screen.id) return null;
+  if (loaded?.id !== id) return null;
   const Loaded = loaded.screen as Component<{ target: string; place: Place; key: string }>;
-  return <Loaded key={screen.id + target} target={target} place={place} />;
+  return <Loaded key={id + target} target={target} place={place} />;
 }
 
 function Page() {

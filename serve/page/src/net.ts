@@ -1,6 +1,7 @@
 // Questions to the server.  The token came in the address's fragment, which no server and no log sees; it goes in a header.
 // Addresses are relative, so that a proxy may put the page under any path.  In a panel the editor asks, and shows who it is.
 import { editor } from "./editor.js";
+import type { Coverage } from "./job_list.js";
 
 export class Refused extends Error {
   constructor(
@@ -129,10 +130,11 @@ export async function askJson<T>(path: string, asked: Asked = {}): Promise<T> {
   return (await (await ask(path, asked)).json()) as T;
 }
 
-/** The address of what a target answers. */
+/** The address of what a target answers; "@NAME": a job. */
 export function at(target: string, what = "", query: Record<string, string> = {}): string {
   const words = new URLSearchParams(query).toString();
-  return `api/v1/p/${encodeURIComponent(target)}${what && "/" + what}${words && "?" + words}`;
+  const whose = target.startsWith("@") ? "jobs/" + encodeURIComponent(target.slice(1)) : "p/" + encodeURIComponent(target);
+  return `api/v1/${whose}${what && "/" + what}${words && "?" + words}`;
 }
 
 /** Whether this server has a route; screens leave out what an older one lacks. */
@@ -145,6 +147,7 @@ export interface Rows {
   rows: (string | number | null)[][];
   warning: string | null;
   truncated: boolean;
+  coverage?: Coverage; // of a job
 }
 
 export function query(target: string, sql: string, signal?: AbortSignal): Promise<Rows> {

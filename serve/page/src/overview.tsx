@@ -8,6 +8,9 @@ import { isStuck, reason, stands, state, STUCK, type Watched } from "./watch.js"
 import { diagnoseAgain, diagnosisOf, useDiagnoses } from "./diagnosis.js";
 import { evidence, ofCrash, sayings, togetherAsRanks, withoutEchoes, worst, type Job, type Said } from "./sayings.js";
 import { Ranks } from "./rank_grid.js";
+import { hungJobs, useVerdicts } from "./hang.js";
+import { jobTarget } from "./job_list.js";
+import { JobCards } from "./verdict.js";
 import { FrameLine, OpenSource, Table, Trouble, type Column } from "./parts.js";
 import { lately, useCrashes } from "./crash_list.js";
 
@@ -122,6 +125,12 @@ function Others({ all }: { all: Watched[] }) {
 }
 
 function verdict(jobs: Job[]): string {
+  const hung = hungJobs().map((one) => plain(jobTarget(one), 40));
+  const told = ofProcesses(jobs);
+  return hung.length ? `${hung.join(", ")} ${hung.length === 1 ? "hangs" : "hang"}; ${told}` : told;
+}
+
+function ofProcesses(jobs: Job[]): string {
   const total = count(state.processes.length, "process", "processes");
   const bad = jobs.filter((job) => worst(job) === 0);
   const crashed = bad.filter((job) => job.crash).length;
@@ -179,14 +188,16 @@ const columns: Column<{ one: Watched; depth: number }>[] = [
 
 export function Overview() {
   useDiagnoses();
+  useVerdicts("");
   const crashes = useCrashes();
   const processes = togetherAsRanks(state.processes);
   const jobs = withoutEchoes([...processes, ...lately(crashes.value ?? []).map(ofCrash)].filter((job) => job.said.length)).sort((a, b) => worst(a) - worst(b) || Number(b.since > 0) - Number(a.since > 0) || a.ids.length - b.ids.length || b.since - a.since);
   const troubled = new Set(jobs.flatMap((job) => job.ids));
   return (
     <>
-      <h1 class={jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good"}>{verdict(jobs)}</h1>
+      <h1 class={hungJobs().length || jobs.some((job) => worst(job) === 0) ? "bad" : jobs.length ? "" : "good"}>{verdict(jobs)}</h1>
       <Trouble error={state.refused} />
+      <JobCards jobs={state.jobs} />
       <Jobs jobs={jobs} />
       <Others all={state.processes.filter((one) => !troubled.has(one.process.id))} />
       <Ranks />
@@ -199,7 +210,7 @@ export function Overview() {
       <Table label="Processes" columns={columns} rows={tree()} row={({ one }) => (isStuck(one) ? "standing" : "")} />
       <p class="quiet">
         Red: the main thread's stack has not changed for {STUCK} s. The page looks once a second, the skills every two minutes and when something changes; nothing in a process is
-        stopped or changed.
+        changed or stopped, but single threads of a job that seems to hang, for some 0.1 ms.
       </p>
       {state.ended.length > 0 && (
         <>

@@ -4,7 +4,7 @@ import type { Frame } from "./looks.js";
 export interface Walker {
   rank: number;
   frames: Frame[]; // outermost first
-  since: number; // s, of the thread
+  since: number | null; // s, of the thread; null: not known
 }
 
 export interface Branch {
@@ -19,10 +19,28 @@ export interface Place {
   walkers: Walker[];
   frames: Frame[]; // innermost first
   odd: boolean; // fewer ranks than elsewhere
-  since: number; // s: the shortest of them
+  since: number | null; // s: the shortest of them
 }
 
 const key = (frame: Frame, lines: boolean): string => `${frame.kind} ${frame.name} ${frame.file}${lines ? ` ${frame.line}` : ""}`;
+
+/** Since when all of them stand; null: not known. */
+export function standing(walkers: Walker[]): number | null {
+  const known = walkers.map((one) => one.since).filter((since) => since !== null);
+  return known.length ? Math.min(...known) : null;
+}
+
+function grouped(walkers: Walker[], of: (one: Walker) => string | null): Walker[][] {
+  const groups = new Map<string, Walker[]>();
+  for (const one of walkers) {
+    const key = of(one);
+    if (key === null) continue;
+    const group = groups.get(key);
+    if (group) group.push(one);
+    else groups.set(key, [one]);
+  }
+  return [...groups.values()];
+}
 
 function linesAt(walkers: Walker[], depth: number): number[] {
   const found = walkers.map((one) => one.frames[depth]?.line).filter((line): line is number => typeof line === "number");
@@ -30,12 +48,8 @@ function linesAt(walkers: Walker[], depth: number): number[] {
 }
 
 export function merge(walkers: Walker[], lines: boolean, depth = 0): Branch[] {
-  const byFrame = new Map<string, Walker[]>();
-  for (const one of walkers) {
-    const frame = one.frames[depth];
-    if (frame) byFrame.set(key(frame, lines), [...(byFrame.get(key(frame, lines)) ?? []), one]);
-  }
-  const made = [...byFrame.values()].map((here): Branch => {
+  const byFrame = grouped(walkers, (one) => (one.frames[depth] ? key(one.frames[depth]!, lines) : null));
+  const made = byFrame.map((here): Branch => {
     const first = here[0]!.frames;
     let end = depth + 1;
     while (first[end] && here.every((one) => one.frames[end] && key(one.frames[end]!, lines) === key(first[end]!, lines))) end++;
@@ -47,12 +61,7 @@ export function merge(walkers: Walker[], lines: boolean, depth = 0): Branch[] {
 
 /** The odd ones first. */
 export function places(walkers: Walker[], lines: boolean): Place[] {
-  const byStack = new Map<string, Walker[]>();
-  for (const one of walkers) {
-    const stack = one.frames.map((frame) => key(frame, lines)).join("\n");
-    byStack.set(stack, [...(byStack.get(stack) ?? []), one]);
-  }
-  const all = [...byStack.values()].sort((a, b) => a.length - b.length);
+  const all = grouped(walkers, (one) => one.frames.map((frame) => key(frame, lines)).join("\n")).sort((a, b) => a.length - b.length);
   const most = all.at(-1)?.length ?? 0;
-  return all.map((here) => ({ walkers: here, frames: [...here[0]!.frames].reverse(), odd: here.length < most, since: Math.min(...here.map((one) => one.since)) }));
+  return all.map((here) => ({ walkers: here, frames: [...here[0]!.frames].reverse(), odd: here.length < most, since: standing(here) }));
 }

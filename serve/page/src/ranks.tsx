@@ -6,10 +6,10 @@ import { link, set, type Place as Address } from "./place.js";
 import { frameName, framePlace, framesOf, mainThread, ownFrame, since } from "./looks.js";
 import { ranges } from "./names.js";
 import { state, STUCK, watched, type Watched } from "./watch.js";
-import { merge, places, type Branch, type Place, type Walker } from "./rank_tree.js";
+import { merge, places, standing, type Branch, type Place, type Walker } from "./rank_tree.js";
 import { Empty, FrameLine, Switch } from "./parts.js";
 
-const MAIN = "";
+export const MAIN = "";
 
 /** The ranks of the job that a process belongs to, by number. */
 export function ranksOf(target: string): Watched[] {
@@ -36,10 +36,12 @@ function threadNames(ranks: Watched[]): string[] {
 
 const who = (all: Walker[]): string => `${all.length === 1 ? "rank" : "ranks"} ${ranges(all.map((one) => one.rank))}`;
 
+const still = (since: number | null): string => (since === null ? "" : since < 1 ? "moving" : `unchanged for ${duration(since)}`);
+
 /** In which place who is: the odd ones first. */
 function Summary({ all, total }: { all: Place[]; total: number }) {
   if (all.length === 1) return <p class="banner">All {total} ranks are at the same place.</p>;
-  const stands = all.some((one) => one.since >= STUCK / 2); // ranks that all move part at any moment
+  const stands = all.some((one) => one.since === null || one.since >= STUCK / 2); // ranks that all move part at any moment
   return (
     <ul class="findings" aria-label="Where the ranks are">
       {all.slice(0, 8).map((one) => {
@@ -49,7 +51,7 @@ function Summary({ all, total }: { all: Place[]; total: number }) {
           <li class={one.odd && stands ? "high" : "info"}>
             <span class="severity">{one.odd ? "apart" : count(one.walkers.length, "rank")}</span>
             <div>
-              <b>{who(one.walkers)}</b> {inner && <>in {plain(frameName(inner), 60)}</>} <span class="since">{one.since < 1 ? "moving" : `unchanged for ${duration(one.since)}`}</span>
+              <b>{who(one.walkers)}</b> {inner && <>in {plain(frameName(inner), 60)}</>} <span class="since">{still(one.since)}</span>
               {mine && (
                 <div class="fplace">
                   {mine !== inner && `${plain(frameName(mine), 60)} `}
@@ -97,12 +99,12 @@ function Tree({ all, total, most }: { all: Branch[]; total: number; most: number
     <ul class="ranktree">
       {all.map((one) => {
         const odd = one.walkers.length < most;
-        const longest = Math.min(...one.walkers.map((walker) => walker.since));
+        const since = standing(one.walkers);
         return (
           <li key={one.walkers.map((walker) => walker.rank).join() + frameName(one.frames[0]!)} class={odd ? "odd" : undefined}>
             <div class="who">
               <b>{one.walkers.length === total ? `all ${total} ranks` : who(one.walkers)}</b> {one.walkers.length < total && <span class="quiet">{one.walkers.length} of {total}</span>}{" "}
-              {!one.below.length && <span class={longest >= STUCK ? "since bad" : "since"}>{longest < 1 ? "moving" : `unchanged for ${duration(longest)}`}</span>}
+              {!one.below.length && <span class={since !== null && since >= STUCK ? "since bad" : "since"}>{still(since)}</span>}
             </div>
             <Frames branch={one} />
             {one.below.length > 0 && <Tree all={one.below} total={total} most={Math.max(...one.below.map((below) => below.walkers.length))} />}
@@ -113,36 +115,54 @@ function Tree({ all, total, most }: { all: Branch[]; total: number; most: number
   );
 }
 
-export function RankStacks({ ranks, place }: { ranks: Watched[]; place: Address }) {
-  const thread = place.params["thread"] ?? MAIN;
+interface RankedStacks {
+  walkers: Walker[]; // of the thread that was chosen
+  expected: number;
+  missing: number[];
+  why: string; // they are
+  names: string[]; // of threads other than the main one
+  place: Address;
+}
+
+export function RankTree({ walkers, expected, missing, why, names, place }: RankedStacks) {
   const lines = place.params["lines"] === "1";
-  const all = walkers(ranks, thread);
-  const missing = ranks.filter((one) => !all.some((walker) => walker.rank === one.process.rank));
-  const tree = merge(all, lines);
+  const tree = merge(walkers, lines);
+  const total = new Set(walkers.map((one) => one.rank)).size;
   return (
     <>
       <div class="tools">
         <label class="switch">
           Thread{" "}
-          <select value={thread} onChange={(event: { currentTarget: HTMLSelectElement }) => set({ thread: event.currentTarget.value })}>
+          <select value={place.params["thread"] ?? MAIN} onChange={(event: { currentTarget: HTMLSelectElement }) => set({ thread: event.currentTarget.value })}>
             <option value={MAIN}>the main one</option>
-            {threadNames(ranks).map((name) => (
+            {names.map((name) => (
               <option value={name}>{plain(name, 50)}</option>
             ))}
           </select>
         </label>
         <Switch label="apart by line" on={lines} set={(on) => set({ lines: on ? "1" : "" })} hint="ranks in one function but at different lines part, too" />
         <span class="quiet">
-          {all.length} of {count(ranks.length, "rank")} answered
+          {total} of {count(expected, "rank")} answered
         </span>
       </div>
       {missing.length > 0 && (
         <p class="trouble" role="alert">
-          No stack of {missing.map((one) => `rank ${one.process.rank}`).join(", ")}: {plain(missing[0]!.trouble || "it was not looked at yet", 160)}
+          No stack of {missing.length === 1 ? "rank" : "ranks"} {ranges(missing)}: {plain(why, 160)}
         </p>
       )}
-      {all.length > 0 ? <Summary all={places(all, lines)} total={all.length} /> : <Empty>No rank has such a thread.</Empty>}
-      <Tree all={tree} total={all.length} most={Math.max(0, ...tree.map((one) => one.walkers.length))} />
+      {walkers.length > 0 ? <Summary all={places(walkers, lines)} total={total} /> : <Empty>No rank has such a thread.</Empty>}
+      <Tree all={tree} total={walkers.length} most={Math.max(0, ...tree.map((one) => one.walkers.length))} />
+    </>
+  );
+}
+
+export function RankStacks({ ranks, place }: { ranks: Watched[]; place: Address }) {
+  const all = walkers(ranks, place.params["thread"] ?? MAIN);
+  const missing = ranks.filter((one) => !all.some((walker) => walker.rank === one.process.rank));
+  const why = missing[0]?.trouble || "it was not looked at yet";
+  return (
+    <>
+      <RankTree walkers={all} expected={ranks.length} missing={missing.map((one) => one.process.rank!)} why={why} names={threadNames(ranks)} place={place} />
       <p class="quiet">
         Stacks of one rank:{" "}
         {ranks.map((one) => (

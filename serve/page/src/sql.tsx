@@ -3,6 +3,9 @@ import { h, Fragment } from "./preact.js";
 import { useEffect, useRef, useState } from "./hooks.js";
 import { ask, askJson, at, query, records, type Rows } from "./net.js";
 import { set } from "./place.js";
+import { isJob, jobOf } from "./job_list.js";
+import { state } from "./watch.js";
+import { CoverageBar } from "./verdict.js";
 import { count, duration, number, plain } from "./format.js";
 import { usePolled } from "./polled.js";
 import { save, Trouble } from "./parts.js";
@@ -187,11 +190,13 @@ export function SqlScreen({ target, place }: ScreenProps) {
     void run();
   };
   const kept = asked();
+  // All ranks have the same tables: any one that is here tells them.
+  const tables = isJob(target) ? jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target : target;
   return (
     <>
       <h1>SQL</h1>
       <div class="sqlparts">
-        <Schema target={target} insert={insert} />
+        {tables && <Schema key={tables} target={tables} insert={insert} />}
         <section aria-label="Statement and rows">
           <textarea
             ref={area}
@@ -228,6 +233,7 @@ export function SqlScreen({ target, place }: ScreenProps) {
             </button>
           </div>
           <Trouble error={error} />
+          {rows?.coverage && <CoverageBar told={rows.coverage} />}
           {rows && (
             <>
               <p class="quiet" role="status">

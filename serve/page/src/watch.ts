@@ -1,6 +1,7 @@
 // What the whole page looks at: the processes, and where the main thread of each stands.  One account for all screens.
-import { askJson, at, net, query, Refused, type ServerFacts } from "./net.js";
+import { askJson, at, has, net, query, Refused, type ServerFacts } from "./net.js";
 import { hidden } from "./editor.js";
+import type { RankedJob } from "./job_list.js";
 import { framesOf, mainThread, since, type Frame, type Process, type Stacks } from "./looks.js";
 
 export interface Watched {
@@ -25,9 +26,11 @@ export interface Memory {
 
 export const STUCK = 10; // s
 const KEPT = 3600;
+const JOBS_AGAIN = 5000; // ms
 
 export const state = {
   processes: [] as Watched[],
+  jobs: [] as RankedJob[], // of several ranks
   ended: [] as { process: Process; at: number }[],
   loaded: false,
   refused: null as Refused | null,
@@ -195,6 +198,19 @@ export async function learnServer(): Promise<void> {
   tell();
 }
 
+let jobsAt = -Infinity; // ms
+
+/** Jobs come and go less often than processes do. */
+async function learnJobs(): Promise<void> {
+  if (!has("/jobs") || performance.now() - jobsAt < JOBS_AGAIN) return;
+  jobsAt = performance.now();
+  try {
+    state.jobs = (await askJson<{ jobs: RankedJob[] }>("api/v1/jobs")).jobs;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+  }
+}
+
 async function round(): Promise<void> {
   const [answer] = await Promise.all([askJson<{ processes: Process[] }>("api/v1/processes"), net.facts ? null : learnServer()]);
   if (!net.facts) return;
@@ -202,6 +218,7 @@ async function round(): Promise<void> {
   if (!state.loaded) tell(); // the list is there before the first looks are
   state.loaded = true;
   await lookAtAll();
+  await learnJobs();
 }
 
 /** The server wants a token that this page does not have: asking again would tell its log the same each second. */

@@ -1,0 +1,64 @@
+"""A job as the target: the verdict first, a cell for each rank, all stacks in one tree, SQL over all ranks; who did not answer is said."""
+
+import os
+
+import pytest
+
+from test_everywhere import AXE, violations
+
+SIZE = 4
+CELLS = "all => all.map(one => [one.querySelector('b').innerText, one.className.split(' ')[0]])"
+
+
+@pytest.fixture
+def ranks(job):
+    name = "page-{}".format(os.getpid())
+    return "@" + name, [job("ranks", RANK=str(rank), WORLD_SIZE=str(SIZE), PROBING_JOB=name) for rank in range(SIZE)]
+
+
+def check_screen(one):
+    assert not os.path.exists(AXE) or violations(one.page) == [], one.page.url
+    assert one.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, one.page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_job(ranks, serve, tab, scheme):
+    name, processes = ranks
+    one = tab(serve(), scheme)
+    one.only([process.pid for process in processes])
+    one.open(name, "overview")
+    one.page.wait_for_selector(".job.high .findings li:first-child.high:has-text('rank 3 is in no collective')")
+    assert one.text("h1") == name + " hangs" and "hangs" in one.text("header .chip")
+    told = one.text(".job.high")
+    assert "load_batch (ranks.py:" in told and "ranks 0–2" in told and "4 of 4 ranks answered" in told, told
+    one.page.wait_for_selector(".ranks li:nth-child({}).standing".format(SIZE))
+    one.page.wait_for_selector(".ranks li:first-child:has-text('wait')")
+    (*others, odd) = one.page.eval_on_selector_all(".ranks li", CELLS)
+    assert [rank for rank, _ in others] == ["0", "1", "2"] and len({colour for _, colour in others}) == 1 and odd[1] != others[0][1]
+    check_screen(one)
+    one.page.click(".job.high .findings li:first-child a")
+    one.until("load_batch")
+    assert "/p/{}.".format(processes[3].pid) in one.page.url
+    one.open(name, "overview")
+    one.page.click("a:text('their stacks in one tree')")
+    one.page.wait_for_selector(".ranktree .odd")
+    assert one.text(".ranktree > li > .who").startswith("all 4 ranks") and one.text(".ranktree .odd").startswith("rank 3")
+    check_screen(one)
+    one.open(name, "sql?sql=SELECT+rank,+count(*)+AS+n+FROM+system.process+GROUP+BY+1+ORDER+BY+1")
+    one.until("4 rows")
+    assert one.page.eval_on_selector_all(".grid td:first-child", "all => all.map(one => one.innerText)") == ["0", "1", "2", "3"]
+    one.until("4 of 4 ranks answered")
+    check_screen(one)
+    one.open(name, "memory")
+    one.until("Which rank of " + name)
+    check_screen(one)
+    one.page.click("main a:text('rank 2')")
+    one.page.wait_for_selector("h1:text('Memory')")
+    one.page.goto(one.page.url.split("#")[0] + "#/overview")
+    one.page.wait_for_selector("h1:has-text('{} hangs; ')".format(name))
+    assert one.page.eval_on_selector("main .job", "one => one.ariaLabel") == "Job " + name[1:]
+    processes[1].kill()
+    processes[1].wait()
+    one.open(name, "stacks")
+    one.until("3 of 4 ranks answered")
+    assert "1" in one.text(".covered .bad")
