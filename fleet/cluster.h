@@ -43,8 +43,11 @@ struct prb_cluster_agent_options {
     bool all_users;    /* also ranks of other users */
     bool insecure;     /* also a bus without TLS on another host */
     bool no_collector; /* another thread of this process is it */
-    double linger;     /* s after the last rank until it ends; 0: 10 minutes */
-    int stop_fd;       /* readable: end; -1: none */
+    /* Tables whose new rows are published to the bus, separated by commas, "*": all; NULL: none. */
+    const char *history;
+    double history_every; /* s between two rounds; 0: 10 */
+    double linger;        /* s after the last rank until it ends; 0: 10 minutes */
+    int stop_fd;          /* readable: end; -1: none */
     /* It is connected, and answers. */
     void (*ready)(void *context);
     /* Why it ends by itself, one line.  Both may be NULL. */
@@ -89,5 +92,18 @@ PRB_API bool prb_cluster_hosts(const char *bus, struct prb_cluster_hosts *out,
 /* This host, which need not be on a bus. */
 PRB_API bool prb_cluster_own(struct prb_cluster_hosts *out, struct prb_error *err);
 PRB_API void prb_cluster_hosts_deinit(struct prb_cluster_hosts *hosts);
+
+/* ---- what agents published ---- */
+
+struct prb_cluster_record_options {
+    const char *bus;
+    const char *file; /* of the store; made where it is not there, else continued */
+    bool once;        /* end with what there is */
+    int stop_fd;      /* readable: end; -1: none */
+};
+/* Take the history of all hosts into a file.  *rows_out: taken in this run.  Errors: NOT_FOUND (no
+ * bus, or no agent publishes), TIMEOUT, IO. */
+PRB_API bool prb_cluster_record(const struct prb_cluster_record_options *options,
+                                uint64_t *rows_out, struct prb_error *err);
 
 #endif

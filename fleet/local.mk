@@ -8,6 +8,7 @@ include fleet/message/local.mk
 include fleet/host/local.mk
 include fleet/bus/local.mk
 include fleet/stream/local.mk
+include fleet/history/local.mk
 include fleet/ask/local.mk
 include fleet/agent/local.mk
 include fleet/up/local.mk

@@ -35,12 +35,15 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
     struct prb_cluster_agent_options options = {
         .bus = run->globals[PRB_GLOBAL_BUS].text,
         .all_users = run->options[PRB_CLUSTER_ALL_USERS].count,
+        .history = run->options[PRB_CLUSTER_HISTORY].text,
         .insecure = run->options[PRB_CLUSTER_INSECURE].count,
         .stop_fd = -1,
     };
     if (!take_allow(run, &options, err) ||
         !prb_run_number(run, PRB_CLUSTER_LINGER, PRB_SECONDS_LEAST, LINGER_MOST, &options.linger,
                         err) ||
+        !prb_run_number(run, PRB_CLUSTER_EVERY, PRB_SECONDS_LEAST, LINGER_MOST,
+                        &options.history_every, err) ||
         !prb_cluster_attach(&options, &attached, err))
         return false;
     printf("this host's agent %s, process %d\n",

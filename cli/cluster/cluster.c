@@ -21,6 +21,11 @@ static const struct prb_option options[] = {
                             NULL},
     [PRB_CLUSTER_INSECURE] = {0, "insecure", NULL,
                               "attach: also to a bus without TLS on another host", NULL},
+    [PRB_CLUSTER_HISTORY] = {0, "history", "TABLES",
+                             "attach: publish new rows of these tables (a,b; '*': all)", NULL},
+    [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
+                           NULL},
+    [PRB_CLUSTER_ONCE] = {0, "once", NULL, "record: end with what there is", NULL},
     {0},
 };
 
@@ -31,11 +36,14 @@ static const struct {
     {"up", prb_cli_cluster_up},         {"down", prb_cli_cluster_down},
     {"attach", prb_cli_cluster_attach}, {"detach", prb_cli_cluster_detach},
     {"jobs", prb_cli_cluster_hosts},    {"nodes", prb_cli_cluster_hosts},
-    {"ranks", prb_cli_cluster_hosts},
+    {"ranks", prb_cli_cluster_hosts},   {"record", prb_cli_cluster_record},
 };
 
 static bool run_cluster(const struct prb_run *run, struct prb_error *err)
 {
+    bool record = strcmp(run->arguments[0], "record") == 0;
+    if (run->argument_count > 1 && !record)
+        return prb_usage(run, err, "cluster %s takes no argument", run->arguments[0]);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(run->arguments[0], words[i].name) == 0)
             return words[i].run(run, err);
@@ -47,10 +55,10 @@ const struct prb_command prb_command_cluster = {
     .name = "cluster",
     .aliases = "",
     .summary = "let the hosts of a job meet",
-    .arguments = "up|down|attach|detach|jobs|nodes|ranks",
-    .words = "up down attach detach jobs nodes ranks",
+    .arguments = "up|down|attach|detach|jobs|nodes|ranks|record",
+    .words = "up down attach detach jobs nodes ranks record",
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 2,
     .target = PRB_USES_NO_TARGET,
     .description =
         "One host needs nothing of this. `up` starts a NATS server with keys and TLS of its own, "
@@ -63,11 +71,15 @@ const struct prb_command prb_command_cluster = {
         "host's collector, too. There is one for a user on a host. Others may look; control and "
         "eval are refused unless `attach --allow` grants them, and then each request is signed. "
         "What was done and refused stands in ~/.local/state/probing/agent-HOST.log. `detach` ends "
-        "the agent. `jobs`, `nodes` and `ranks` list who is on the bus.",
+        "the agent. `jobs`, `nodes` and `ranks` list who is on the bus.\n\n"
+        "`attach --history TABLES` publishes what the ranks record from then on to a stream of the "
+        "server, as JSON lines. `record FILE` takes it into a file that `probing -t FILE query` "
+        "reads, until Ctrl-C; begun again it goes on where it was.",
     .options = options,
     .examples = "probing cluster up  # once, on a host that the others reach\n"
-                "probing cluster up --listen 10.0.0.1:4222\n"
                 "probing cluster attach  # on each host\n"
+                "probing cluster attach --history '*'\n"
+                "probing cluster record job.db\n"
                 "probing cluster nodes\n"
                 "probing -t @ hang\n"
                 "probing cluster down",

@@ -14,6 +14,9 @@ enum prb_cluster_option {
     PRB_CLUSTER_ALL_USERS,
     PRB_CLUSTER_LINGER,
     PRB_CLUSTER_INSECURE,
+    PRB_CLUSTER_HISTORY,
+    PRB_CLUSTER_EVERY,
+    PRB_CLUSTER_ONCE,
 };
 
 bool prb_cli_cluster_up(const struct prb_run *run, struct prb_error *err);
@@ -23,6 +26,7 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err);
 bool prb_cli_cluster_detach(const struct prb_run *run, struct prb_error *err);
 /* jobs, nodes, ranks. */
 bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err);
+bool prb_cli_cluster_record(const struct prb_run *run, struct prb_error *err);
 /* The ranks of this host, a line for each job. */
 bool prb_cli_cluster_print_own(struct prb_error *err);
 

@@ -13,11 +13,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "fleet/agent/agent.h"
+#include "fleet/history/history.h"
 
 #define SCAN 10.0      /* s between two looks for ranks */
 #define FRESH 1.0      /* s: a look serves those who ask so long */
 #define HEARTBEAT 30.0 /* s between two entries in the roster */
 #define LINGER 600.0   /* s after the last rank */
+#define HISTORY 10.0   /* s between two rounds that publish it */
 #define AGAIN 5.0      /* s until a closed connection is opened anew */
 #define ASKERS_MAX 256 /* that wait for an answer to find */
 #define COLLECTOR_AGAIN_MS 5000
@@ -33,6 +35,8 @@ struct agent {
     const struct prb_cluster_agent_options *options;
     struct prb_agent_log *log;
     struct prb_agent_work *work;
+    struct prb_publisher *publisher; /* NULL: nothing is published */
+    struct prb_publisher_options publishes;
     struct prb_bus_file file;
     struct prb_bus *bus;
     struct prb_roster_entry entry; /* this host's */
@@ -294,6 +298,7 @@ static void close_bus(struct agent *agent)
 {
     if (agent->work)
         prb_agent_work_use(agent->work, NULL);
+    prb_publisher_use(agent->publisher, NULL);
     forget_heard(agent);
     prb_bus_close(agent->bus);
     agent->bus = NULL;
@@ -338,6 +343,7 @@ static bool begin_bus(struct agent *agent, struct prb_error *err)
     if (!open_bus(agent, err))
         return false;
     prb_agent_work_use(agent->work, agent->bus);
+    prb_publisher_use(agent->publisher, agent->bus);
     return hear_all(agent, err) && prb_bus_flush(agent->bus, 5, err) &&
            (prb_bus_check(agent->bus, err) ||
             prb_error_remedy(err, "is this the bus file for agents?"));
@@ -456,6 +462,29 @@ static bool turn(struct agent *agent)
     return false;
 }
 
+static void publisher_says(void *context, const char *line)
+{
+    struct agent *agent = context;
+    prb_agent_log(agent->log, "history: %s", line);
+}
+
+static bool begin_publisher(struct agent *agent, struct prb_error *err)
+{
+    const struct prb_cluster_agent_options *options = agent->options;
+    if (!options->history)
+        return true;
+    agent->publishes = (struct prb_publisher_options){
+        .tables = options->history,
+        .host = agent->entry.host,
+        .key = agent->entry.key,
+        .all_users = options->all_users,
+        .every = options->history_every > 0 ? options->history_every : HISTORY,
+        .say = publisher_says,
+        .context = agent,
+    };
+    return (agent->publisher = prb_publisher_new(&agent->publishes, err)) != NULL;
+}
+
 static bool begin(struct agent *agent, struct prb_error *err)
 {
     struct prb_agent_work_options options = {.all_users = agent->options->all_users};
@@ -484,7 +513,7 @@ static bool begin(struct agent *agent, struct prb_error *err)
     if (!agent->work)
         return false;
     scan(agent);
-    if (!begin_bus(agent, err))
+    if (!begin_publisher(agent, err) || !begin_bus(agent, err))
         return false;
     put(agent);
     return prb_bus_flush(agent->bus, 5, err);
@@ -495,6 +524,7 @@ static void end(struct agent *agent)
     if (agent->bus && agent->roster)
         prb_roster_put(agent->bus, agent->entry.key, NULL, NULL);
     close_bus(agent);
+    prb_publisher_free(agent->publisher);
     prb_agent_work_free(agent->work);
     for (unsigned i = 0; i < agent->asker_count; i++)
         free(agent->askers[i]);

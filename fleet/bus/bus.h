@@ -43,7 +43,13 @@ bool prb_bus_check(struct prb_bus *bus, struct prb_error *err);
     HEADER(PART_HEADER, "Probing-Part")                                                            \
     HEADER(PACKED, "Probing-Packed")                                                               \
     HEADER(STREAM, "Probing-Stream")                                                               \
-    HEADER(SIGNATURE, "Probing-Signature")
+    HEADER(SIGNATURE, "Probing-Signature")                                                         \
+    HEADER(COLUMNS, "Probing-Columns")                                                             \
+    HEADER(PROCESS, "Probing-Process")                                                             \
+    HEADER(LOST_HEADER, "Probing-Lost")                                                            \
+    HEADER(MESSAGE_ID, "Nats-Msg-Id")                                                              \
+    HEADER(SEQUENCE, "Nats-Sequence")                                                              \
+    HEADER(STREAM_SUBJECT_HEADER, "Nats-Subject")
 enum prb_bus_header {
 #define HEADER(name, text) PRB_BUS_##name,
     PRB_BUS_HEADERS(HEADER)

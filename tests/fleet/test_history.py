@@ -1,0 +1,111 @@
+"""Rows that ranks of two hosts record, published to the bus and taken into one file, each once."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support.injection import wait_until
+from support.rings import Writer
+from support.target import PROBING
+from test_agents import Cluster, pytestmark  # noqa: F401
+
+COLUMNS = "step:integer\nloss:real\nnote:text\n"
+
+
+class Recorded(Cluster):
+    def __init__(self):
+        super().__init__()
+        self.writers = {}
+
+    def begin(self, host, rank):
+        data = os.path.join(self.bus.home, "data")
+        variables, os.environ["PROBING_DATA_DIR"] = os.environ.get("PROBING_DATA_DIR"), data
+        try:
+            process = self.start(host, rank)
+        finally:
+            del os.environ["PROBING_DATA_DIR"]
+            if variables is not None:
+                os.environ["PROBING_DATA_DIR"] = variables
+        with open("/proc/{0}/task/{0}/children".format(process.pid)) as file:
+            pid = int(file.read().split()[0])
+        with open("/proc/{}/status".format(pid)) as file:
+            inner = next(line for line in file if line.startswith("NSpid:")).split()[-1]
+        with open("/proc/{}/stat".format(pid)) as file:
+            started = file.read().rsplit(")", 1)[1].split()[19]
+        self.writers[rank] = Writer(os.path.join(data, "{}-{}".format(inner, started)), "losses", COLUMNS)
+
+    def record(self, file, *options):
+        done = self.at(self.hosts.hub, "cluster", "record", file, *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def rows(self, file):
+        done = self.at(self.hosts.hub, "-t", file, "query", "SELECT rank, step, loss, note FROM python.losses ORDER BY 1, 2", "-f", "json")
+        return [(row["rank"], row["step"], row["loss"], row["note"]) for row in json.loads(done.stdout)] if done.returncode == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def job():
+    one = Recorded()
+    try:
+        yield one
+    finally:
+        for writer in one.writers.values():
+            writer.kill()
+        one.end()
+
+
+ROWS = [(1, 0.5, "a"), (2, 0.25, 'say "ä"'), (3, None, None), (1 << 60, 1e-300, "")]
+
+
+def test_history(job):
+    """What was written before the agent came stays on the host; what comes later is in the file, once, with both hosts' ranks."""
+    first, second = job.hosts.all
+    job.begin(first, 0)
+    job.begin(second, 3)
+    job.writers[0].write(-1, 9.0, "before")
+    for host in job.hosts.all:
+        job.attach(host, "--history", "losses,others", "--every", "0.1")
+    file = os.path.join(job.bus.home, "job.db")
+    wait_until(lambda: job.at(job.hosts.hub, "cluster", "record", file, "--once").returncode == 0)
+    for row in ROWS:
+        for rank in (0, 3):
+            job.writers[rank].write(*row)
+    wanted = sorted((rank, *row) for rank in (0, 3) for row in ROWS)
+    taken = []
+
+    def all_there():
+        taken.append(job.record(file, "--once"))
+        return len(job.rows(file)) >= len(wanted) and not isinstance(job.rows(file), str)
+
+    wait_until(all_there)
+    assert job.rows(file) == wanted
+    assert job.record(file, "--once").startswith("0 rows were added")
+
+    # Killed and begun again, with the server killed in between: each row once.
+    follower = subprocess.Popen([*job.hosts.hub.enter, PROBING, "cluster", "record", file], env=job.bus.environment, stdout=subprocess.PIPE)
+    for step in range(100, 150):
+        job.writers[0].write(step, 0.0, "more")
+    wait_until(lambda: len(job.rows(file)) > len(wanted))
+    follower.kill()
+    follower.communicate()
+    os.kill(job.bus.server, signal.SIGKILL)
+    for step in range(150, 200):
+        job.writers[0].write(step, 0.0, "more")
+    follower = subprocess.Popen([*job.hosts.hub.enter, PROBING, "cluster", "record", file], env=job.bus.environment, stdout=subprocess.PIPE)
+    wait_until(lambda: len(job.rows(file)) >= len(wanted) + 100)
+    follower.send_signal(signal.SIGINT)
+    assert b"rows were added to" in follower.communicate()[0]
+    assert job.rows(file) == sorted(wanted + [(0, step, 0.0, "more") for step in range(100, 200)])
+
+
+def test_refused(job):
+    """A file that is none, and a bus that has no history."""
+    broken = os.path.join(job.bus.home, "broken.db")
+    with open(broken, "w") as file:
+        file.write("not a store" * 100)
+    assert job.at(job.hosts.hub, "cluster", "record", broken, "--once").returncode == 8
+    assert job.at(job.hosts.hub, "cluster", "record").returncode == 2
