@@ -46,6 +46,7 @@ struct prb_fleet_member {
     char host[80];  /* the node's name, unique in the job: node1, node1#2 */
     /* why it cannot be asked: two processes claim the rank; "": it can */
     char refused[160];
+    double ended; /* s since the epoch, when its host saw that it had ended; 0: it runs */
 };
 
 struct prb_fleet_info {
@@ -56,6 +57,7 @@ struct prb_fleet_info {
     const struct prb_fleet_member *members; /* by rank */
     size_t member_count;
     const struct prb_rank_set *asked; /* of 0 … world_size - 1 */
+    const char *note; /* what whoever asks should know: hosts of other releases; or NULL */
 };
 /* Of the latest look at the job: prb_fleet_open, then each question.  Borrowed until the next. */
 PRB_API const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet);

@@ -20,7 +20,7 @@ static char *ranks_of(const struct prb_cluster_host *host, const char *job)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
     for (size_t i = 0; i < host->count; i++)
-        if (!job || strcmp(host->members[i].job, job) == 0)
+        if (host->members[i].ended <= 0 && (!job || strcmp(host->members[i].job, job) == 0))
             prb_rank_set_add(&ranks, host->members[i].rank, host->members[i].rank);
     return prb_rank_set_text(&ranks);
 }
@@ -61,7 +61,9 @@ static bool ranks(const struct prb_cluster_hosts *hosts, struct prb_error *err)
             const struct prb_fleet_member *one = &host->members[k];
             good = prb_grid_adds(grid, one->job) && prb_grid_addf(grid, "%d", one->rank) &&
                    prb_grid_adds(grid, host->host) && prb_grid_addf(grid, "%d", (int)one->pid) &&
-                   prb_grid_adds(grid, one->refused[0] ? one->refused : state_of(host));
+                   prb_grid_adds(grid, one->refused[0]  ? one->refused
+                                       : one->ended > 0 ? "gone"
+                                                        : state_of(host));
         }
     }
     return print_grid(grid, good, err);
@@ -86,7 +88,7 @@ static bool add_job(struct prb_grid *grid, const struct prb_cluster_hosts *hosts
         bool here = false;
         for (size_t k = 0; k < hosts->items[i].count; k++) {
             const struct prb_fleet_member *one = &hosts->items[i].members[k];
-            if (strcmp(one->job, job) != 0)
+            if (strcmp(one->job, job) != 0 || one->ended > 0)
                 continue;
             here = true;
             world = one->world_size > world ? one->world_size : world;
@@ -130,7 +132,7 @@ bool prb_cli_cluster_print_own(struct prb_error *err)
         if (!is_first(&own, 0, i))
             continue;
         PRB_AUTO_FREE char *text = ranks_of(&own.items[0], own.items[0].members[i].job);
-        fputs("ranks ", stdout);
+        fputs(text && text[strspn(text, "0123456789")] ? "ranks " : "rank ", stdout);
         fputs(text ? text : "", stdout);
         fputs(" of @", stdout);
         prb_out_text(stdout, own.items[0].members[i].job);

@@ -25,7 +25,11 @@ struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
                   timeout);
         return NULL;
     }
-    return prb_fleet_open(prb_run_job(run), &options, err);
+    struct prb_fleet *fleet = prb_fleet_open(prb_run_job(run), &options, err);
+    const char *note = fleet ? prb_fleet_info(fleet)->note : NULL;
+    if (note)
+        prb_out_note(note);
+    return fleet;
 }
 
 struct prb_fleet *prb_run_open_job_here(const struct prb_run *run, struct prb_error *err)

@@ -7,16 +7,19 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "fleet/agent/agent.h"
 #include "fleet/history/history.h"
 
 #define SCAN 10.0      /* s between two looks for ranks */
 #define FRESH 1.0      /* s: a look serves those who ask so long */
+#define ENDED 3600.0   /* s that a rank that ended is remembered */
 #define HEARTBEAT 30.0 /* s between two entries in the roster */
 #define LINGER 600.0   /* s after the last rank */
 #define HISTORY 10.0   /* s between two rounds that publish it */
@@ -46,6 +49,8 @@ struct agent {
     unsigned char trusted[PRB_FLEET_EVAL + 1][PRB_NKEY_BYTES];
     double scanned, put, used, opened; /* s, monotonic: the last of each */
     bool roster;                       /* the server keeps one */
+    int ends, *pidfds;                 /* readable when a rank ends: an epoll of these */
+    size_t pidfd_count, pidfd_cap;
     int wake;
     /* Guarded by lock: what libnats's threads tell. */
     pthread_mutex_t lock;
@@ -213,6 +218,7 @@ static bool same_members(const struct prb_fleet_members *a, const struct prb_fle
     bool same = a->count == b->count;
     for (size_t i = 0; same && i < a->count; i++)
         same = a->items[i].rank == b->items[i].rank && a->items[i].pid == b->items[i].pid &&
+               (a->items[i].ended > 0) == (b->items[i].ended > 0) &&
                a->items[i].attempt == b->items[i].attempt &&
                strcmp(a->items[i].job, b->items[i].job) == 0 &&
                strcmp(a->items[i].refused, b->items[i].refused) == 0;
@@ -231,16 +237,67 @@ static bool put(struct agent *agent)
     return false;
 }
 
-/* What is known of this host, as text. */
-static void renew_text(struct agent *agent)
+static double real_time(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    agent->entry.clock = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Ranks of before that are no more, until another process is that rank. */
+static void keep_ended(struct prb_fleet_members *now, const struct prb_fleet_members *before)
+{
+    size_t live = now->count;
+    double time = real_time();
+    for (size_t i = 0; i < before->count && now->count < PRB_ROSTER_MEMBERS; i++) {
+        const struct prb_fleet_member *one = &before->items[i];
+        bool again = one->ended > 0 && one->ended < time - ENDED;
+        for (size_t k = 0; k < live && !again; k++)
+            again = now->items[k].rank == one->rank && now->items[k].uid == one->uid &&
+                    strcmp(now->items[k].job, one->job) == 0;
+        if (again || !PRB_GROW(now->items, now->count, now->cap))
+            continue;
+        now->items[now->count] = *one;
+        now->items[now->count].refused[0] = '\0';
+        if (one->ended <= 0)
+            now->items[now->count].ended = time;
+        now->count++;
+    }
+    prb_fleet_members_settle(now);
+}
+
+/* What is known of this host, as text. */
+static void renew_text(struct agent *agent)
+{
+    agent->entry.clock = real_time();
     char *text = prb_roster_pack(&agent->entry, NULL);
     if (text) {
         free(agent->text);
         agent->text = text;
+    }
+}
+
+static void forget_ends(struct agent *agent)
+{
+    while (agent->pidfd_count)
+        close(agent->pidfds[--agent->pidfd_count]);
+}
+
+/* Where that is not possible, the next scan sees it. */
+static void watch_ends(struct agent *agent)
+{
+    const struct prb_fleet_members *members = &agent->entry.members;
+    forget_ends(agent);
+    for (size_t i = 0; i < members->count; i++) {
+        if (members->items[i].ended > 0 ||
+            !PRB_GROW(agent->pidfds, agent->pidfd_count, agent->pidfd_cap))
+            continue;
+        int fd = (int)syscall(SYS_pidfd_open, members->items[i].pid, 0);
+        struct epoll_event event = {.events = EPOLLIN};
+        if (fd < 0)
+            continue;
+        epoll_ctl(agent->ends, EPOLL_CTL_ADD, fd, &event);
+        agent->pidfds[agent->pidfd_count++] = fd;
     }
 }
 
@@ -259,11 +316,13 @@ static void scan(struct agent *agent)
     agent->scanned = prb_clock_s();
     if (agent->entry.members.count)
         agent->used = agent->scanned;
+    keep_ended(&agent->entry.members, &before);
     bool same = before.items && same_members(&before, &agent->entry.members);
     renew_text(agent);
     prb_fleet_members_deinit(&before);
     if (same)
         return;
+    watch_ends(agent);
     prb_agent_work_stale(agent->work);
     if (agent->bus && !hear_all(agent, &err))
         prb_agent_log(agent->log, "hearing the bus: %s", err.text);
@@ -423,9 +482,14 @@ static bool wait_some(struct agent *agent)
     if (!agent->bus && agent->opened + AGAIN < next)
         next = agent->opened + AGAIN;
     struct pollfd fds[] = {{.fd = agent->options->stop_fd, .events = POLLIN},
-                           {.fd = agent->wake, .events = POLLIN}};
+                           {.fd = agent->wake, .events = POLLIN},
+                           {.fd = agent->ends, .events = POLLIN}};
     uint64_t count;
-    int ready = poll(fds, 2, next > now ? (int)((next - now) * 1e3) + 1 : 0);
+    int ready = poll(fds, 3, next > now ? (int)((next - now) * 1e3) + 1 : 0);
+    if (ready > 0 && fds[2].revents) {
+        forget_ends(agent); /* until the ranks are others: a zombie may be listed for long */
+        agent->scanned = 0;
+    }
     if (ready > 0 && fds[1].revents && read(agent->wake, &count, sizeof count) < 0)
         return true;
     return ready <= 0 || !fds[0].revents;
@@ -533,6 +597,10 @@ static void end(struct agent *agent)
     free(agent->heard);
     if (agent->wake >= 0)
         close(agent->wake);
+    forget_ends(agent);
+    free(agent->pidfds);
+    if (agent->ends >= 0)
+        close(agent->ends);
     pthread_mutex_destroy(&agent->lock);
     prb_agent_log_close(agent->log);
 }
@@ -547,6 +615,7 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     agent->used = prb_clock_s();
     pthread_mutex_init(&agent->lock, NULL);
     agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    agent->ends = epoll_create1(EPOLL_CLOEXEC);
     bool good = agent->wake >= 0 ? begin(agent, err) : prb_fail_sys(err, errno, "an eventfd");
     if (good) {
         prb_agent_log(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),

@@ -355,13 +355,36 @@ static bool collect(struct nats *nats, const char *job, struct prb_fleet_members
                 if (!PRB_GROW(out->items, out->count, out->cap))
                     return prb_nomem(err);
                 snprintf(one->host, sizeof one->host, "%s", host->name);
-                out->items[out->count++] = *one;
+                out->items[out->count] = *one;
+                if (one->ended > 0)
+                    out->items[out->count].ended -= host->clock;
+                out->count++;
             }
         }
         prb_fleet_members_settle(out);
         live = out->count;
     }
     return true;
+}
+
+/* Hosts that are of another release than this program. */
+static void note_releases(struct nats *nats)
+{
+    const struct host *first = NULL;
+    size_t others = 0;
+    nats->base.note[0] = '\0';
+    for (size_t i = 0; i < nats->count; i++) {
+        const struct host *host = nats->hosts[i];
+        if (!host->told || strcmp(host->entry.release, prb_version()) == 0)
+            continue;
+        if (!first || strcmp(host->name, first->name) < 0)
+            first = host;
+        others++;
+    }
+    if (first)
+        snprintf(nats->base.note, sizeof nats->base.note,
+                 "%zu host%s of another release than this %s: %s has %s", others,
+                 others == 1 ? " is" : "s are", prb_version(), first->name, first->entry.release);
 }
 
 static bool nats_find(struct prb_fleet_transport *transport, const char *job,
@@ -373,7 +396,10 @@ static bool nats_find(struct prb_fleet_transport *transport, const char *job,
     if (!inbox)
         return false;
     forget_hosts(nats);
-    return find_all(&finding, err) && collect(nats, job, out, err);
+    if (!find_all(&finding, err) || !collect(nats, job, out, err))
+        return false;
+    note_releases(nats);
+    return true;
 }
 
 /* ---- ask ---- */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -58,10 +59,26 @@ static bool no_job(const struct prb_fleet *fleet, const struct prb_fleet_members
                : prb_error_remedy(err, "`probing list` shows the Python processes and their ranks");
 }
 
+/* Without jobs all of whose ranks have ended. */
+static void leave_over(struct prb_fleet_members *all)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end; i < all->count; i = end) {
+        bool runs = false;
+        for (end = i; end < all->count && same_job(&all->items[i], &all->items[end]); end++)
+            runs = runs || all->items[end].ended <= 0;
+        if (runs)
+            memmove(&all->items[kept], &all->items[i], (end - i) * sizeof *all->items);
+        kept += runs ? end - i : 0;
+    }
+    all->count = kept;
+}
+
 /* Keep those of the one job that is meant. */
 static bool choose(struct prb_fleet *fleet, struct prb_fleet_members *all, struct prb_error *err)
 {
     size_t kept = 0;
+    leave_over(all);
     const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
     for (size_t i = 0; i < all->count; i++) {
         if (*name && strcmp(all->items[i].job, name) != 0)
@@ -172,6 +189,7 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
         .members = fleet->members.items,
         .member_count = fleet->members.count,
         .asked = &fleet->asked,
+        .note = fleet->transport->note[0] ? fleet->transport->note : NULL,
     };
     return choose_ranks(fleet, err);
 }
@@ -306,16 +324,33 @@ static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
     }
 }
 
-/* Who is asked: not a rank that two claim. */
+/* Whose state is known beforehand: two processes claim it, or it ended. */
+static void set_known(const struct prb_fleet_member *member, struct prb_coverage *coverage)
+{
+    char text[80];
+    struct timespec now;
+    struct prb_coverage_rank *one = prb_coverage_find(coverage, member->rank);
+    if (!one || (!member->refused[0] && member->ended <= 0))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(text, sizeof text, "process %d was seen to end %.0f s ago", (int)member->pid,
+             (double)now.tv_sec > member->ended ? (double)now.tv_sec - member->ended : 0.0);
+    prb_coverage_set(coverage, member->rank,
+                     member->refused[0] ? PRB_COVERAGE_FAILED : PRB_COVERAGE_GONE,
+                     member->refused[0] ? member->refused : text);
+    one->pid = member->pid;
+    free(one->host);
+    one->host = strdup(member->host);
+}
+
+/* Who is asked: the others. */
 static bool take_ranks(const struct prb_fleet *fleet, struct prb_coverage *coverage,
                        struct prb_rank_set *out)
 {
     for (size_t i = 0; i < fleet->members.count; i++)
-        if (fleet->members.items[i].refused[0])
-            prb_coverage_set(coverage, fleet->members.items[i].rank, PRB_COVERAGE_FAILED,
-                             fleet->members.items[i].refused);
+        set_known(&fleet->members.items[i], coverage);
     for (size_t i = 0; i < coverage->count; i++)
-        if (coverage->items[i].state != PRB_COVERAGE_FAILED &&
+        if (coverage->items[i].state == PRB_COVERAGE_MISSING &&
             !prb_rank_set_add(out, coverage->items[i].rank, coverage->items[i].rank))
             return false;
     return true;

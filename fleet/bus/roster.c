@@ -73,10 +73,11 @@ bool prb_roster_own(struct prb_roster_entry *out, struct prb_error *err)
 
 static json_t *member_object(const struct prb_fleet_member *one)
 {
-    return json_pack("{ss% si si si si si sI sf ss%}", "job", one->job, strlen(one->job), "rank",
+    return json_pack("{ss% si si si si si sI sf sf ss%}", "job", one->job, strlen(one->job), "rank",
                      one->rank, "local_rank", one->local_rank, "world_size", one->world_size,
                      "attempt", one->attempt, "pid", (int)one->pid, "uid", (json_int_t)one->uid,
-                     "started", one->started, "refused", one->refused, strlen(one->refused));
+                     "started", one->started, "ended", one->ended, "refused", one->refused,
+                     strlen(one->refused));
 }
 
 char *prb_roster_pack(const struct prb_roster_entry *entry, struct prb_error *err)
@@ -132,6 +133,7 @@ static bool take_member(const json_t *object, const char *host, struct prb_fleet
     out->pid = (pid_t)pid;
     out->uid = (uid_t)uid;
     out->started = json_number_value(json_object_get(object, "started"));
+    out->ended = json_number_value(json_object_get(object, "ended"));
     snprintf(out->host, sizeof out->host, "%s", host);
     return true;
 }

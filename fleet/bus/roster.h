@@ -3,7 +3,7 @@
  * key-value bucket of the server with one entry for each host, which outlives it.
  *
  * An entry is one JSON object: v, host, key, release, boot, uid, started, clock, collector, and
- * "members": [{job, rank, local_rank, world_size, attempt, pid, uid, started, refused}].
+ * "members": [{job, rank, local_rank, world_size, attempt, pid, uid, started, ended, refused}].
  */
 #ifndef PRB_FLEET_ROSTER_H
 #define PRB_FLEET_ROSTER_H

@@ -108,9 +108,11 @@ static void tell_lost(struct prb_hang_part *part, unsigned waiting)
     };
     char wait[80];
     bool several = prb_rank_set_size(&part->ranks) > 1;
+    const char *text = texts[part->example->state];
+    if (several && part->example->state == PRB_COVERAGE_GONE)
+        text = "gone: their processes ended";
     waiters(waiting, several, wait, sizeof wait);
-    snprintf(part->text, sizeof part->text, "%s %s%s", several ? "are" : "is",
-             texts[part->example->state], wait);
+    snprintf(part->text, sizeof part->text, "%s %s%s", several ? "are" : "is", text, wait);
 }
 
 static void tell_cause(struct prb_hang_part *part, unsigned waiting)

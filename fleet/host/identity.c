@@ -99,6 +99,11 @@ static bool is_below(pid_t pid, pid_t above)
 static void join(struct prb_fleet_member *kept, const struct prb_fleet_member *other)
 {
     bool here = strcmp(kept->host, other->host) == 0;
+    if (kept->ended > 0 || other->ended > 0) { /* who runs counts, else who ended last */
+        if (kept->ended > 0 && (other->ended <= 0 || other->ended > kept->ended))
+            *kept = *other;
+        return;
+    }
     if (here && is_below(other->pid, kept->pid))
         return;
     if (here && is_below(kept->pid, other->pid)) {

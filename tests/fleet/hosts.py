@@ -82,6 +82,12 @@ class Hosts:
     def join(self, number):
         self.hub.run("ip", "link", "set", "port{}".format(number), "up")
 
+    def part(self, number, parted):
+        """Nothing goes from a host to the others, but to the hub; or again."""
+        for other in self.all:
+            if other is not self.all[number - 1]:
+                self.all[number - 1].run("ip", "route", "add" if parted else "del", "blackhole", other.address)
+
     def end(self):
         for one in (*self.all, self.hub):
             one.end()

@@ -189,12 +189,16 @@ def test_server_killed(cluster):
 
 
 def test_rank_ended(cluster):
-    """Gone or missing, and no other rank with it."""
+    """Gone, since when, and no other rank with it."""
     victim = cluster.ranks.pop(1)
+    pid = int(next(line.split()[3] for line in cluster.at(cluster.hosts.hub, "cluster", "ranks").stdout.splitlines() if line.split()[1:3] == ["1", "node1"]))
     victim.kill()
     victim.communicate()
     _, found, _ = cluster.coverage()
-    assert found["answered"] == "0,2-3" and members(found["missing"]) | members(found["gone"]) == {1}
+    assert (found["answered"], found["gone"]) == ("0,2-3", "1"), found
+    ranks = cluster.at(cluster.hosts.hub, "cluster", "ranks").stdout.splitlines()
+    assert [line.split()[1:] for line in ranks if line.endswith("gone")] == [["1", "node1", str(pid), "gone"]], ranks
+    assert "gone 1 (1: process {} was seen to end ".format(pid) in cluster.ask("backtrace").stderr
     cluster.start(cluster.hosts.all[0], 1)
     until(cluster, lambda found: found["answered"] == "0-3")
 

@@ -81,7 +81,7 @@ def test_third_command(job, until_still):
     assert up.returncode == 0, up.stderr
     for rank, host in enumerate(job.hosts.all):
         attached = job.at(host, *up.stdout.splitlines()[-1].split()[1:])
-        assert attached.returncode == 0 and "ranks {} of @llama".format(rank) in attached.stdout, attached.stdout + attached.stderr
+        assert attached.returncode == 0 and "rank {} of @llama".format(rank) in attached.stdout, attached.stdout + attached.stderr
     told = job.at(job.hosts.hub, "-t", "@llama", "hang", "--every", 1)
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
@@ -90,18 +90,20 @@ def test_third_command(job, until_still):
     assert "Rank.read_shard (hang_jobs.py:{})".format(line_of("time.sleep(3600)")) in lines[3], told.stdout
     assert lines[4].startswith("waiting  ranks 0-1,3 all_reduce at "), told.stdout
 
-    # Its host is cut off while it dies, so that the others are told nothing and wait on.
-    job.hosts.cut(guilty + 1)
+    inside = pid_inside(pids[guilty])
+    # The others are not told that it died, as when a machine dies, and wait on.
+    job.hosts.part(guilty + 1, True)
     os.kill(pids[guilty], signal.SIGKILL)
     while os.path.exists("/proc/{}/stat".format(pids[guilty])):
         with open("/proc/{}/stat".format(pids[guilty])) as file:
             if file.read().rpartition(") ")[2][0] in "ZX":
                 break
-    job.hosts.join(guilty + 1)
     done, verdict = job.hang()
+    job.hosts.part(guilty + 1, False)
     assert done.returncode == PARTIAL and verdict["hung"], done.stdout
     assert [(cause["ranks"], cause["kind"]) for cause in verdict["cause"]] == [(str(guilty), "gone")], done.stdout
-    assert verdict["coverage"]["answered"] == "0-1,3" and str(guilty) in (verdict["coverage"]["gone"], verdict["coverage"]["missing"]), verdict["coverage"]
+    assert [(cause["host"], cause["pid"]) for cause in verdict["cause"]] == [("node3", inside)], done.stdout
+    assert (verdict["coverage"]["answered"], verdict["coverage"]["gone"]) == ("0-1,3", str(guilty)), verdict["coverage"]
 
 
 def test_stopped(job, until_still):

@@ -79,6 +79,14 @@ def test_some_ranks(bus, many):
     assert shown(told["rows"]) == RECORD.groups(chosen, "other")
 
 
+def test_other_release(bus, many):
+    """It answers, and is named."""
+    many.order("fault", 3, 3, "release")
+    done, _, _ = look(bus, "backtrace")
+    many.order("fault", 3, 3, "honest")
+    assert done.returncode == 0 and "1 host is of another release than this " in done.stderr and ": node00003 has 0.0.0" in done.stderr, done.stderr
+
+
 @pytest.mark.skipif(RANKS < 10000, reason="PROBING_FLEET_RANKS is not 10000")
 def test_soon(bus, many):
     """10,000 ranks within a second."""

@@ -43,13 +43,14 @@ class Asker:
     """Looks at a job, and checks what each must have."""
 
     def __init__(self, bus):
-        self.bus, self.questions = bus, set()
+        self.bus, self.questions, self.error = bus, set(), None
 
     def look(self, job):
         """(states, coverage) of an answer whose rows are those of the ranks that answered; None: nobody could be asked."""
         done = self.bus.run("-t", "@" + job, "--timeout", "0.4", "backtrace", "--json")
         if done.returncode not in (0, PARTIAL):
             assert done.stderr and not done.stdout, done.stdout
+            self.error = done.stderr
             return None
         told = json.loads(done.stdout)
         found = states(told["coverage"])
@@ -195,7 +196,9 @@ def test_hosts_that_fail(world, number):
             world.fault(host, name)
         world.fakes[0].order("clock", 0, HALF // 2, choose.uniform(-7200, 7200))
         for job in JOBS:
-            found, told = world.asker.look(job)
+            answer = world.asker.look(job)
+            assert answer, world.asker.error
+            found, told = answer
             may = allowed(faults)
             wrong = {rank: (state, faults[rank // EACH]) for rank, state in found.items() if state not in may[rank]}
             assert not wrong, wrong
