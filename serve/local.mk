@@ -34,7 +34,7 @@ probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/
 	%D%/work/work.h
 probing_serve_SOURCES += %D%/live/collector.c %D%/live/collector.h %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/live.c \
 	%D%/live/live.h %D%/live/runs.c %D%/live/runs.h %D%/live/watch.c %D%/live/watch.h %D%/live/watch_step.c %D%/live/watch_step.h
-probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
+probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/jobs.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
 probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h %D%/client/wire.c %D%/client/wire.h
 # What the command line prints, by the same code.
 probing_serve_SOURCES += cli/look/stacks.c cli/look/stacks.h cli/print/out.c cli/print/out.h cli/print/progress.c cli/fail.c

@@ -17,7 +17,7 @@ PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_
 
 #define TARGET                                                                                     \
     "\"target\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"a pid, the id that "      \
-    "processes gave, a part of a command line, or file:NAME\"}"
+    "processes gave, a part of a command line, file:NAME, or @JOB[:RANKS] for ranks of a job\"}"
 #define FRAMES_SHOWN 40
 #define PATHS 10
 #define HOTTEST 20
@@ -111,6 +111,7 @@ static bool processes(struct prb_mcp_call *call, struct prb_error *err)
     const char *match = text_argument(call, "match");
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
     json_t *rows = json_array();
+    bool ranks = false;
     put(call, "processes", rows);
     if (!list)
         return false;
@@ -120,6 +121,7 @@ static bool processes(struct prb_mcp_call *call, struct prb_error *err)
         if ((match && (!one->command || !strstr(one->command, match))) ||
             (call->mcp->serve && !prb_serve_has(call->mcp->serve, one->pid)))
             continue;
+        ranks = ranks || one->rank >= 0;
         snprintf(id, sizeof id, "%d.%" PRIu64, (int)one->pid, prb_serve_started(one->pid));
         snprintf(command, sizeof command, "%s", one->command ? one->command : "");
         json_array_append_new(rows, json_pack("{s:s,s:i,s:o,s:o,s:f,s:I,s:i,s:o}", "id", id, "pid",
@@ -129,6 +131,8 @@ static bool processes(struct prb_mcp_call *call, struct prb_error *err)
                                               "rss", (json_int_t)one->rss, "threads", one->threads,
                                               "python", prb_json_text(one->python)));
     }
+    if (ranks)
+        prb_mcp_add_jobs(call);
     return true;
 }
 
@@ -155,6 +159,8 @@ static bool diagnose(struct prb_mcp_call *call, struct prb_error *err)
     char spec[PATH_MAX];
     const char *skill = text_argument(call, "skill");
     const struct prb_mcp *mcp = call->mcp;
+    if (prb_mcp_is_job(call))
+        return prb_mcp_job_diagnose(call, err);
     if (!prb_mcp_spec(call, spec, err))
         return false;
     const struct prb_serve_diagnosis wanted = {
@@ -289,6 +295,8 @@ static bool stacks(struct prb_mcp_call *call, struct prb_error *err)
     const struct prb_stack_options options = {
         .native = json_is_true(json_object_get(call->arguments, "native")), .hide_secrets = true};
     json_int_t limit = number(call, "limit", 20);
+    if (prb_mcp_is_job(call))
+        return prb_mcp_job_stacks(call, (size_t)limit, err);
     PRB_AUTO(prb_serve_target) struct prb_serve_target *held = hold(call, false, err);
     PRB_AUTO(prb_stacks)
     struct prb_stacks *taken =
@@ -389,6 +397,9 @@ static bool run_sql(struct prb_mcp_call *call, struct prb_db *db, const char *sq
 
 static bool query(struct prb_mcp_call *call, struct prb_error *err)
 {
+    if (prb_mcp_is_job(call))
+        return prb_mcp_job_query(call, text_argument(call, "sql"),
+                                 (size_t)number(call, "limit", 100), err);
     PRB_AUTO(prb_serve_target) struct prb_serve_target *held = hold(call, true, err);
     struct prb_db *db = held ? prb_serve_target_db(held, err) : NULL;
     return db && run_sql(call, db, text_argument(call, "sql"), number(call, "limit", 100), err);

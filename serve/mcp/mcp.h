@@ -74,4 +74,15 @@ bool prb_mcp_target(const struct prb_mcp_call *call, struct prb_mcp_name *out,
 /* The same as prb_target_open and the command line take it, which the result tells, too. */
 bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct prb_error *err);
 
+/* ---- of a job of several ranks: target "@JOB:RANKS" (jobs.c) ---- */
+
+bool prb_mcp_is_job(const struct prb_mcp_call *call);
+/* These fill the result as the tools of one process do, and "coverage". */
+bool prb_mcp_job_stacks(struct prb_mcp_call *call, size_t limit, struct prb_error *err);
+bool prb_mcp_job_query(struct prb_mcp_call *call, const char *sql, size_t limit,
+                       struct prb_error *err);
+bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err);
+/* "jobs" of the result. */
+void prb_mcp_add_jobs(struct prb_mcp_call *call);
+
 #endif

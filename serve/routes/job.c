@@ -3,7 +3,7 @@
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
-    json_auto_t *jobs = prb_serve_jobs(job, job->part[0], err);
+    json_auto_t *jobs = prb_serve_jobs(job->serve, job->part[0], err);
     if (!jobs)
         return false;
     if (json_array_size(jobs) == 0)

@@ -31,6 +31,8 @@ static int by_rank(const void *a, const void *b)
                  : (x->member->rank > y->member->rank) - (x->member->rank < y->member->rank);
 }
 
+static bool has_some(const struct prb_serve *serve) { return serve && serve->options->target; }
+
 /* Its pid is that of its host, which may be another one: the start tells. */
 static bool is_here(const struct prb_serve *serve, const struct prb_fleet_member *member)
 {
@@ -39,7 +41,7 @@ static bool is_here(const struct prb_serve *serve, const struct prb_fleet_member
     snprintf(folder, sizeof folder, "/proc/%d", (int)member->pid);
     return prb_stat_of(folder, &stat) &&
            fabs(prb_stat_started(&stat) - member->started) < SAME_START &&
-           prb_serve_has(serve, member->pid);
+           (!serve || prb_serve_has(serve, member->pid));
 }
 
 /* Those of a job (NULL: of all), by job and rank. */
@@ -59,7 +61,7 @@ static bool take_seats(const struct prb_serve *serve, const struct prb_cluster_h
             if (name && strcmp(name, seat.member->job) != 0)
                 continue;
             seat.here = is_here(serve, seat.member);
-            if (seat.here || !serve->options->target)
+            if (seat.here || !has_some(serve))
                 seats[(*count)++] = seat;
         }
     qsort(seats, *count, sizeof *seats, by_rank);
@@ -100,13 +102,13 @@ static json_t *job_json(const struct seat *seats, size_t count, size_t first, si
     return told;
 }
 
-json_t *prb_serve_jobs(const struct prb_serve_job *job, const char *name, struct prb_error *err)
+json_t *prb_serve_jobs(const struct prb_serve *serve, const char *name, struct prb_error *err)
 {
     PRB_AUTO(prb_cluster_hosts) struct prb_cluster_hosts hosts = {0};
     PRB_AUTO_FREE struct seat *seats = NULL;
     size_t count = 0;
     if (!prb_cluster_hosts(NULL, &hosts, err) ||
-        !take_seats(job->serve, &hosts, name, &seats, &count, err))
+        !take_seats(serve, &hosts, name, &seats, &count, err))
         return NULL;
     json_t *jobs = json_array();
     for (size_t i = 0; i < count;)
@@ -117,11 +119,11 @@ json_t *prb_serve_jobs(const struct prb_serve_job *job, const char *name, struct
 /* ---- asking ---- */
 
 /* The ranks that are asked for and are its own, as text. */
-static char *own_ranks(const struct prb_serve_job *job, const struct prb_fleet_address *address,
+static char *own_ranks(const struct prb_serve *serve, const struct prb_fleet_address *address,
                        struct prb_error *err)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set own = {0};
-    json_auto_t *jobs = prb_serve_jobs(job, address->job, err);
+    json_auto_t *jobs = prb_serve_jobs(serve, address->job, err);
     const json_t *ranks = json_object_get(json_array_get(jobs, 0), "ranks"), *one;
     bool all = prb_rank_set_size(&address->ranks) == 0;
     size_t i;
@@ -139,17 +141,15 @@ static char *own_ranks(const struct prb_serve_job *job, const struct prb_fleet_a
                                     address->job));
 }
 
-char *prb_serve_job_address(const struct prb_serve_job *job, struct prb_error *err)
+char *prb_serve_job_address(const struct prb_serve *serve, const char *word, struct prb_error *err)
 {
-    char word[sizeof job->part[0] + 2];
     char *text = NULL;
     PRB_AUTO(prb_fleet_address) struct prb_fleet_address address = {0};
-    snprintf(word, sizeof word, "@%s", job->part[0]);
     if (!prb_fleet_address_parse(word, &address, err))
         return NULL;
-    if (!job->serve->options->target)
+    if (!has_some(serve))
         return (text = strdup(word)) ? text : PRB_NULL(prb_nomem(err));
-    PRB_AUTO_FREE char *ranks = own_ranks(job, &address, err);
+    PRB_AUTO_FREE char *ranks = own_ranks(serve, &address, err);
     if (ranks && asprintf(&text, "@%s:%s", address.job, ranks) < 0)
         return PRB_NULL(prb_nomem(err));
     return ranks ? text : NULL;
@@ -157,7 +157,9 @@ char *prb_serve_job_address(const struct prb_serve_job *job, struct prb_error *e
 
 bool prb_serve_job_answer(struct prb_serve_job *job, const char **words, struct prb_error *err)
 {
-    PRB_AUTO_FREE char *address = prb_serve_job_address(job, err);
+    char word[sizeof job->part[0] + 2];
+    snprintf(word, sizeof word, "@%s", job->part[0]);
+    PRB_AUTO_FREE char *address = prb_serve_job_address(job->serve, word, err);
     bool json = strcmp(job->format, "json") == 0;
     words[0] = "-t";
     words[1] = address;

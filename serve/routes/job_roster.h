@@ -6,12 +6,13 @@
 
 /* The jobs, or the one of that name (NULL: all), as GET /api/v1/jobs tells them: an array.  A server
  * for some processes tells ranks that are its own alone. */
-json_t *prb_serve_jobs(const struct prb_serve_job *job, const char *name, struct prb_error *err);
+json_t *prb_serve_jobs(const struct prb_serve *serve, const char *name, struct prb_error *err);
 /*
- * "@JOB:RANKS" of the path's first part, for the command line.  A server for some processes has the
- * ranks that are its own.  The caller frees it.  Errors: USAGE, NOT_FOUND, PERMISSION.
+ * What the command line is to be given for "@JOB:RANKS": of a server for some processes the ranks that
+ * are its own.  serve NULL, here and above: of standard input, which has all.  The caller frees it.
+ * Errors: USAGE, PERMISSION.
  */
-char *prb_serve_job_address(const struct prb_serve_job *job, struct prb_error *err);
+char *prb_serve_job_address(const struct prb_serve *serve, const char *word, struct prb_error *err);
 /* What `probing -t @JOB:RANKS WORDS` prints is the answer, also when not all ranks answered: its
  * coverage says so.  words[0] and words[1] are left free for the address. */
 bool prb_serve_job_answer(struct prb_serve_job *job, const char **words, struct prb_error *err);

@@ -3,7 +3,7 @@
 
 static bool answer(struct prb_serve_job *job, struct prb_error *err)
 {
-    json_t *jobs = prb_serve_jobs(job, NULL, err);
+    json_t *jobs = prb_serve_jobs(job->serve, NULL, err);
     return jobs && prb_answer_json(job->answer, json_pack("{s:o}", "jobs", jobs), err);
 }
 

@@ -104,6 +104,27 @@ def test_not_all_answer(server):
         job.end()
 
 
+def tool(server, name, **arguments):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    answer = server.post("/mcp", message).json["result"]
+    return answer["structuredContent"] if not answer["isError"] else answer["content"][0]["text"]
+
+
+def test_agents(server, job):
+    """Their tools take a job as target."""
+    target = "@" + job.name
+    assert {"id": target, "world_size": 4, "hosts": 1, "ranks": 4} in tool(server, "processes")["jobs"]
+    told = tool(server, "stacks", target=target)
+    assert told["groups"][0]["ranks"] == "2" and told["groups"][0]["frames"][0].startswith("innermost (") and told["coverage"]["answered"] == "0-3"
+    told = tool(server, "query", target=target, sql="SELECT rank, pid FROM system.process ORDER BY 1", limit=3)
+    assert told["columns"] == ["rank", "pid"] and told["rows"] == [[rank, job.ranks[rank].pid] for rank in range(3)] and told["truncated"]
+    told = tool(server, "diagnose", target=target, seconds=0.5)
+    assert told["coverage"]["answered"] == "0-3" and all(one["next"].startswith("probing -t " + target) for one in told["findings"])
+    for arguments, words in (({"skill": "nan"}, "only hang"), ({"target": "@nosuch"}, "there is no job"), ({"target": target + ":9"}, "ranks 0 to 3")):
+        assert words in tool(server, "diagnose", **dict({"target": target}, **arguments))
+    assert "nowhere" in tool(server, "query", target=target, sql="SELECT * FROM nowhere")
+
+
 def test_a_server_of_one_rank(job):
     """It has that rank of the job alone."""
     import tempfile
