@@ -25,6 +25,8 @@ struct prb_fleet_options {
 
 /* Whether a word of the command line is an address: it begins with '@'. */
 PRB_API bool prb_fleet_is(const char *word);
+/* The length of an address without its ":RANKS": a job's name may have colons. */
+PRB_API size_t prb_fleet_job_length(const char *word);
 /*
  * Open "@" (the only job there is), "@JOB", "@local" (this host, whatever bus is configured), each
  * also with ":RANKS" as "0-7,12".  options may be NULL.  Errors: USAGE (several jobs: listed; ranks

@@ -118,7 +118,7 @@ static void print_next(const struct prb_run *run, const struct prb_hang *hang)
     if (!part || !ranks)
         return;
     const char *job = prb_run_job(run);
-    size_t len = job ? strcspn(job, ":") : 0;
+    size_t len = job ? prb_fleet_job_length(job) : 0;
     if (job)
         snprintf(target, sizeof target, "-t %.*s:%s", (int)len, job, ranks);
     else

@@ -21,6 +21,12 @@ static const char *ranks_of(const char *word)
                                                                                       : NULL;
 }
 
+size_t prb_fleet_job_length(const char *word)
+{
+    const char *colon = ranks_of(word);
+    return colon ? (size_t)(colon - word) : strlen(word);
+}
+
 bool prb_fleet_address_parse(const char *word, struct prb_fleet_address *out, struct prb_error *err)
 {
     const char *colon = ranks_of(word);

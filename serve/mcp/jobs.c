@@ -1,6 +1,7 @@
 /* Tools that are asked of a job of several ranks, "@JOB:RANKS": what the command line says of it. */
 #include <string.h>
 
+#include "fleet/fleet.h"
 #include "format/json.h"
 #include "serve/mcp/mcp.h"
 #include "serve/routes/job_roster.h"
@@ -145,7 +146,7 @@ static void add_finding(json_t *findings, const char *severity, const json_t *pa
     const char *ranks = json_string_value(json_object_get(part, "ranks"));
     const char *text = json_string_value(json_object_get(part, "text"));
     const char *site = json_string_value(json_object_get(part, "site"));
-    size_t job = strcspn(target, ":");
+    size_t job = prb_fleet_job_length(target);
     PRB_AUTO(prb_buf) struct prb_buf next = {0};
     prb_buf_addf(&next, "probing -t %.*s:%s backtrace --native --locals", (int)job, target,
                  ranks ? ranks : "");

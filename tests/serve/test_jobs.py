@@ -79,7 +79,8 @@ def test_stacks(server, job):
 def test_hang(server, job):
     told = server.ask(job.path + "/hang?between=0.2").json
     assert isinstance(told["hung"], bool) and told["coverage"]["answered"] == "0-3" and told["span"] >= 0.2
-    assert server.ask(job.path + "/hang?between=0.2&format=text").text.startswith(job.name + ": 4 ranks on 1 host")
+    text = server.ask(job.path + "/hang?between=0.2&format=text").text
+    assert text.startswith(job.name + ": 4 ranks on 1 host") and "next     probing -t @{}:".format(job.name) in text, text
 
 
 def test_query(server, job):
