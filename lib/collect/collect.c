@@ -149,9 +149,12 @@ static bool wait_for_turn(struct state *state)
     double seconds = TURN;
     for (size_t i = 0; i < state->collection.count; i++) {
         const struct prb_collected *process = &state->collection.items[i];
-        double sample = prb_collect_seconds(process, PRB_COLLECT_CPU);
-        if (!process->ended && sample > 0)
-            seconds = prb_lesser(seconds, sample);
+        double cpu = prb_collect_seconds(process, PRB_COLLECT_CPU);
+        double gpu = prb_collect_seconds(process, PRB_COLLECT_GPU);
+        if (!process->ended && cpu > 0)
+            seconds = prb_lesser(seconds, cpu);
+        if (!process->ended && gpu > 0 && prb_collect_has_gpus(process))
+            seconds = prb_lesser(seconds, gpu);
     }
     int ms = (int)((state->failing ? TURN_FAILED : seconds) * 1000);
     return poll(&end, 1, ms) <= 0;

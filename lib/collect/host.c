@@ -328,6 +328,11 @@ static bool is_due(const struct prb_collected *process, enum prb_collect_what wh
     return seconds > 0 && (last <= 0 || time >= last + seconds - EARLY);
 }
 
+bool prb_collect_has_gpus(const struct prb_collected *process)
+{
+    return process->host && process->host->last_gpus > 0;
+}
+
 /* Whether it is the first process of its job, and due. */
 static bool wants_gpus(const struct prb_collection *collection, size_t index, double time)
 {

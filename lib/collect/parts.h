@@ -117,6 +117,8 @@ bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *
 
 /* ---- host.c: what the machine says of them ---- */
 
+/* Whether GPUs were sampled for it. */
+bool prb_collect_has_gpus(const struct prb_collected *process);
 /* A row for each thread, memory, control group, interface and GPU of those that run and are due. */
 void prb_collect_hosts(struct prb_collection *collection);
 void prb_collect_host_free(struct prb_collect_host *host);

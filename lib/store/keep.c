@@ -101,6 +101,9 @@ static bool expire(struct folder *folder, double seconds, double now, struct prb
     return true;
 }
 
+/* So many chunks at once, few at first: no more are to go than have to. */
+static int at_once(int turn) { return 1 << (turn < 5 ? turn : 5); }
+
 /* A file that its job wishes smaller than the others. */
 static bool shrink_own(struct kept *kept, struct prb_error *err)
 {
@@ -108,7 +111,7 @@ static bool shrink_own(struct kept *kept, struct prb_error *err)
     for (int turn = 0; turn < TURNS_MAX && most > 0; turn++) {
         if ((double)kept->bytes <= most || !isfinite(kept->oldest))
             return true;
-        if (!prb_store_remove(kept->file, INFINITY, 32, err))
+        if (!prb_store_remove(kept->file, INFINITY, at_once(turn), err))
             return false;
         measure(kept);
     }
@@ -134,7 +137,7 @@ static bool shrink(struct folder *folder, uint64_t most, struct prb_error *err)
         }
         if (bytes <= most || !oldest)
             return true;
-        if (!prb_store_remove(oldest->file, INFINITY, 32, err))
+        if (!prb_store_remove(oldest->file, INFINITY, at_once(turn), err))
             return false;
         measure(oldest);
     }

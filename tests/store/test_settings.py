@@ -1,11 +1,14 @@
 """Settings of a live job, which its collector follows without a restart of either."""
 
+import os
 import sqlite3
 import time
 
 import pytest
 
+from support import gpus
 from support.injection import wait_until
+from support.rings import Writer, folder_of
 from support.target import probing, query
 
 SAMPLES = "SELECT timestamp FROM memory_usage ORDER BY timestamp"
@@ -66,6 +69,13 @@ def kept(file):
     return {resolution: rows for resolution, _, rows in found}, wishes
 
 
+def make_older(file):
+    connection = sqlite3.connect(str(file))
+    connection.execute("UPDATE chunk SET first = first - 7200, last = last - 7200")
+    connection.commit()
+    connection.close()
+
+
 def test_ages(job, store):
     """A collector that runs makes old rows one a minute as soon as the job wishes it; the file says so from then on."""
     collector = store.collect()
@@ -73,10 +83,7 @@ def test_ages(job, store):
     wait_until(lambda: len(query(job.pid, SAMPLES)) >= 30)
     store.stop(collector)
     (file,) = store.files()
-    connection = sqlite3.connect(str(file))
-    connection.execute("UPDATE chunk SET first = first - 7200, last = last - 7200")
-    connection.commit()
-    connection.close()
+    make_older(file)
     collector = store.collect()
     wait_until(lambda: len(query(job.pid, SAMPLES)) >= 40)
     raw, wishes = kept(file)
@@ -86,6 +93,42 @@ def test_ages(job, store):
     assert kept(file)[1] == {"raw": 3600, "retention": 30 * 86400}
     store.stop(collector)
     assert "stand for a minute" in probing("-t", file, "query", "SELECT count(*) FROM memory_usage", check=False).stderr
+    make_older(file)
+    config(job, "probing.store_minutes=90m")
+    store.collect_once()
+    rows, wishes = kept(file)
+    assert 2 in rows and wishes["minutes"] == 5400
+
+
+def test_room(job, store):
+    """Its file is made smaller, the oldest rows first; what is of now stays."""
+    writer = Writer(folder_of(store.data, job.pid), "events", "step:integer\nnote:text\ntimestamp:time")
+    for turn in range(5):
+        for step in range(30 * turn, 30 * turn + 30):
+            writer.write(step, os.urandom(4000).hex(), time.time())
+        store.collect_once()
+    (file,) = store.files()
+    assert file.stat().st_size > 400 * 1024
+    config(job, "probing.store_memory=400KB")
+    store.collect_once()
+    assert file.stat().st_size <= 400000 and kept(file)[1] == {"memory": 400000}
+    steps = [row["step"] for row in query(file, "SELECT step FROM events ORDER BY step")]
+    assert steps and steps == list(range(150))[-len(steps):]
+    writer.kill()
+
+
+def test_gpus(job, store, monkeypatch, tmp_path):
+    """Faster, and no longer; what is said of threads comes as before."""
+    gpus.pretend(monkeypatch, tmp_path, str(job.pid))
+    config(job, "probing.gpu.sample_interval=100ms")
+    collector = store.collect()
+    samples = "SELECT DISTINCT timestamp FROM gpu_metrics ORDER BY timestamp"
+    wait_until(lambda: len(query(job.pid, samples)) >= 12)
+    times = [row["timestamp"] for row in query(job.pid, samples)]
+    assert sorted(apart(times))[len(times) // 2] < 0.5, times
+    config(job, "probing.gpu.sample_interval=0")
+    wait_until(lambda: query(job.pid, SAMPLES)[-2]["timestamp"] > query(job.pid, samples)[-3]["timestamp"] + 1.5)  # two are of now
+    store.stop(collector)
 
 
 def test_refused(job):
