@@ -18,7 +18,7 @@
 
 #define FRAMES 128    /* that are looked through */
 #define STACK_STEPS 3 /* found so often at a step's end, a function needs no look at its returns */
-#define QUIET_S 10    /* without a moment: there are no steps */
+#define QUIET_NS INT64_C(10000000000) /* without a moment: there are no steps */
 #define LAYOUT (&prb_watch_facts.layout)
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
@@ -31,7 +31,7 @@ static struct {
     const char *_Atomic name, *_Atomic text; /* interned; where it may not be, its text */
 } names[PRB_WATCH_FUNCTIONS_MAX];
 
-static double last_moment; /* s; 0: none yet */
+static int64_t last_moment; /* ns; 0: none yet */
 
 static void acquire(void)
 {
@@ -40,11 +40,11 @@ static void acquire(void)
 }
 static void release(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
 
-static double wall_s(void)
+static int64_t wall_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* With the lock. */
@@ -62,7 +62,7 @@ static int64_t thread_id(void)
 /* ---- rows ---- */
 
 struct row {
-    double time;
+    int64_t time; /* ns */
     int64_t step; /* -1: outside of all */
     unsigned micro_step, arming;
     int64_t thread;
@@ -83,7 +83,7 @@ static void write_row(const struct row *row, const char *function, const char *n
     const char *type = value->bound ? value->type : NULL;
     bool is_text = value->bound && value->type && (value->text_len || !strcmp(value->type, "str"));
     const struct prb_ring_value values[PRB_VARIABLES_COLUMN_COUNT] = {
-        [PRB_VARIABLES_TIME] = {.real = row->time},
+        [PRB_VARIABLES_TIME] = {.real = (double)row->time * 1e-9},
         [PRB_VARIABLES_STEP] = {.null = row->step < 0, .integer = row->step < 0 ? 0 : row->step},
         [PRB_VARIABLES_MICRO_STEP] = {.null = row->step < 0 && !row->begins,
                                       .integer = row->begins     ? PRB_VARIABLES_BEGINS
@@ -98,7 +98,7 @@ static void write_row(const struct row *row, const char *function, const char *n
         [PRB_VARIABLES_ASKED] = {.integer = row->asked},
         [PRB_VARIABLES_THREAD] = {.integer = prb_trace_word(row->arming, (uint64_t)row->thread)},
     };
-    prb_ring_write(to, values);
+    prb_ring_write_at(to, values, row->time);
 }
 
 /* Read along and not there, or there by another name already: no row. */
@@ -129,7 +129,7 @@ static const char *function_of(const struct prb_watch_variable *variable)
 /* With the lock: the values that were read become rows of a step. */
 static void flush(int64_t step, unsigned micro_step, unsigned arming)
 {
-    struct row row = {.time = wall_s(), .step = step, .micro_step = micro_step, .arming = arming};
+    struct row row = {.time = wall_ns(), .step = step, .micro_step = micro_step, .arming = arming};
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
         if (!variable->read || !is_shown(variable))
@@ -149,6 +149,12 @@ static void flush(int64_t step, unsigned micro_step, unsigned arming)
 }
 
 /* ---- reading ---- */
+
+struct reading {
+    bool gil;
+    bool ends;      /* the last moment of a step: not a backward's end */
+    bool by_return; /* of the function itself */
+};
 
 static const struct prb_watch_reader direct = {.direct = true}, safe = {.direct = false};
 
@@ -202,18 +208,26 @@ static bool is_read_along_already(const struct prb_watch_variable *variable, boo
     return !gil && !variable->asked && variable->read;
 }
 
-static void read_function(unsigned function, const char *frame, const char *code, bool gil,
-                          bool by_return)
+/* What the step's end is going to read: a backward need not. */
+static bool is_read_later(const struct prb_watch_variable *variable, bool ends)
 {
+    return !ends && variable->asked && list->functions[variable->function].on_stack >= STACK_STEPS;
+}
+
+static void read_function(unsigned function, const char *frame, const char *code,
+                          const struct reading *reading)
+{
+    bool gil = reading->gil;
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
-        if (variable->function != function || is_read_along_already(variable, gil))
+        if (variable->function != function || is_read_along_already(variable, gil) ||
+            is_read_later(variable, reading->ends))
             continue;
         /* Another function of that name, such as a wrapper, has no such variable. */
         int index = place_of(variable, code);
         if (variable->read && index < 0 && !prb_watch_has_names(code))
             continue;
-        begin_reading(variable, by_return);
+        begin_reading(variable, reading->by_return);
         read_value(variable, frame, code, index, gil, &variable->value);
     }
 }
@@ -253,14 +267,14 @@ static void read_callers(bool gil)
 }
 
 /* This thread's frames, the innermost of each function. */
-static void read_stack(bool gil)
+static void read_stack(const struct reading *reading)
 {
     unsigned missing = 0;
     for (unsigned i = 0; i < list->function_count; i++) {
         list->functions[i].found = false;
         missing += list->functions[i].last != NULL;
     }
-    read_callers(gil);
+    read_callers(reading->gil);
     const char *frame = prb_torch_frame();
     for (int depth = 0; frame && missing && depth < FRAMES;
          frame = prb_torch_frame_caller(frame), depth++) {
@@ -272,7 +286,7 @@ static void read_stack(bool gil)
                 continue;
             list->functions[i].found = true;
             missing--;
-            read_function(i, frame, code, gil, false);
+            read_function(i, frame, code, reading);
         }
     }
 }
@@ -298,8 +312,8 @@ static void on_moment(const struct prb_torch_now *now)
     bool ends = now->moment != PRB_TORCH_BACKWARD_ENDS;
     acquire();
     if (list) {
-        last_moment = wall_s();
-        read_stack(now->gil);
+        last_moment = wall_ns();
+        read_stack(&(struct reading){.gil = now->gil, .ends = ends});
         prb_watch_rate_at(now);
         if (ends) {
             count_found();
@@ -331,7 +345,7 @@ bool prb_watch_knows(const char *code)
 /* With the lock: what a return read becomes rows of no step. */
 static void flush_returned(unsigned function)
 {
-    struct row row = {.time = wall_s(), .step = -1, .asked = true};
+    struct row row = {.time = wall_ns(), .step = -1, .asked = true};
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
         if (variable->function != function || !variable->read || !variable->by_return)
@@ -345,17 +359,18 @@ static void flush_returned(unsigned function)
 
 void prb_watch_returned(const char *frame, const char *code)
 {
+    static const struct reading at_return = {.gil = true, .ends = true, .by_return = true};
     acquire();
     bool torch = atomic_load_explicit(&prb_torch.on, memory_order_relaxed);
     bool ends_step = false;
-    bool none = last_moment <= 0, steps = torch && !none && wall_s() - last_moment < QUIET_S;
+    bool none = last_moment <= 0, steps = torch && !none && wall_ns() - last_moment < QUIET_NS;
     for (unsigned i = 0; list && i < list->function_count; i++) {
         if (!prb_watch_is(&list->functions[i], code))
             continue;
         ends_step |= list->functions[i].ends_step;
         if (torch && none) /* the first step may still run: the last value is its own */
             flush_returned(i);
-        read_function(i, frame, code, true, true);
+        read_function(i, frame, code, &at_return);
         if (!steps && !(torch && none))
             flush_returned(i);
     }
@@ -395,7 +410,7 @@ struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
     list = new;
     last_moment = 0;
     prb_watch_rate_begin();
-    const struct row row = {.time = wall_s(), .step = -1, .asked = true, .begins = true};
+    const struct row row = {.time = wall_ns(), .step = -1, .asked = true, .begins = true};
     const struct prb_watch_value nothing = {.bound = false};
     for (unsigned i = 0; new && i < new->variable_count; i++)
         if (new->variables[i].asked)
