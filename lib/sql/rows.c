@@ -237,6 +237,14 @@ void prb_row_null(struct prb_rows *rows)
     add_cell(rows, (struct prb_cell){.type = PRB_NULL_VALUE});
 }
 
+void prb_row_skip(struct prb_rows *rows, size_t count)
+{
+    bool before = rows->next_column < rows->visible;
+    rows->next_column += count;
+    if (before && rows->next_column >= rows->visible)
+        rows->next_column += rows->argument_count;
+}
+
 void prb_row_int(struct prb_rows *rows, int64_t value)
 {
     add_cell(rows, (struct prb_cell){.type = PRB_INTEGER, .integer = value});

@@ -98,6 +98,8 @@ bool prb_rows_wants(const struct prb_rows *rows, const char *column);
 /* Begin a row; then cells in the order of the columns; missing ones are NULL.  Text is copied. */
 void prb_row_begin(struct prb_rows *rows);
 void prb_row_null(struct prb_rows *rows);
+/* So many cells of columns that the statement does not use (prb_rows_wants). */
+void prb_row_skip(struct prb_rows *rows, size_t count);
 void prb_row_int(struct prb_rows *rows, int64_t value);
 void prb_row_real(struct prb_rows *rows, double value);
 void prb_row_text(struct prb_rows *rows,

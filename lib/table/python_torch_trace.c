@@ -37,7 +37,10 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-#define GPU_COLUMNS 7 /* from gpu_ms on */
+static const char *const gpu_columns[] = {
+    "gpu_ms",     "allocated",       "max_allocated",       "cached",
+    "max_cached", "allocated_delta", "max_allocated_delta", NULL};
+#define GPU_COLUMNS 7
 
 static const char *const stages[PRB_TRACE_STAGES] = {
     [PRB_TRACE_FORWARD] = "forward",     [PRB_TRACE_BACKWARD] = "backward",
@@ -45,10 +48,24 @@ static const char *const stages[PRB_TRACE_STAGES] = {
     [PRB_TRACE_DATA] = "data",           [PRB_TRACE_SCOPE] = "scope",
 };
 
+/* Columns that are made from the same things, which take most of a row's time. */
+enum group { PROCESS, STEPS, ENDED, MODULE, OPERATION, OPTIMIZER, GROUPS };
+static const struct {
+    const char *columns[5];
+    size_t side_by_side; /* of them */
+} groups[GROUPS] = {
+    [PROCESS] = {{"pid", "rank", "world_size", "role"}, 4},
+    [STEPS] = {{"local_step", "global_step"}, 2},
+    [ENDED] = {{"micro_batches", "time_offset"}, 1},
+    [MODULE] = {{"module", "root"}, 2},
+    [OPERATION] = {{"operation_name"}, 1},
+    [OPTIMIZER] = {{"optimizer"}, 1},
+};
+
 struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
-    bool operation, object; /* names that are asked for: they take most of a row's time */
+    bool wants[GROUPS], gpu;
 };
 
 static bool wants_any(const struct prb_rows *rows, const char *const *names)
@@ -95,12 +112,56 @@ static void put_operation(struct prb_rows *rows, unsigned stage, const char *lab
     prb_row_text(rows, text);
 }
 
+/* Whether the group's cells are made; else they are passed over. */
+static bool takes(const struct filling *filling, enum group group)
+{
+    if (!filling->wants[group])
+        prb_row_skip(filling->rows, groups[group].side_by_side);
+    return filling->wants[group];
+}
+
 static void put_real_or_null(struct prb_rows *rows, bool known, double value)
 {
     if (known)
         prb_row_real(rows, value);
     else
         prb_row_null(rows);
+}
+
+static void put_names(const struct filling *filling, const struct prb_ring_value *values,
+                      unsigned stage)
+{
+    struct prb_rows *rows = filling->rows;
+    const struct prb_torch_names *names = &filling->names;
+    int64_t arming = PRB_TRACE_HIGH(values[PRB_TRACE_THREAD].integer);
+    int64_t object = values[PRB_TRACE_OBJECT].integer;
+    bool forward = stage == PRB_TRACE_FORWARD;
+    bool updates = stage == PRB_TRACE_OPTIMIZER || stage == PRB_TRACE_ZERO_GRAD;
+    const char *label = NULL, *class_name = NULL;
+    char text[128];
+    if (filling->wants[OPERATION] || filling->wants[OPTIMIZER]) {
+        label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
+        class_name = forward ? label : prb_torch_class_of(label, text, sizeof text);
+    }
+    if (takes(filling, MODULE)) {
+        const struct prb_torch_name *module =
+            forward ? prb_torch_object_of(names, arming, object) : NULL;
+        prb_row_text(rows, module ? module->name : NULL);
+        prb_row_int_unless(rows, module ? module->number : 0, 0);
+    }
+    if (takes(filling, OPERATION))
+        put_operation(rows, stage, label, class_name);
+    prb_row_text(rows, stages[stage]);
+    if (takes(filling, OPTIMIZER))
+        prb_row_torch_optimizer(rows, names, arming, object, updates ? class_name : NULL);
+}
+
+static void put_gpu(const struct filling *filling)
+{
+    if (!filling->gpu)
+        prb_row_skip(filling->rows, GPU_COLUMNS);
+    for (int i = 0; filling->gpu && i < GPU_COLUMNS; i++)
+        prb_row_null(filling->rows);
 }
 
 static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
@@ -110,48 +171,34 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
     struct prb_rows *rows = filling->rows;
     const struct prb_torch_names *names = &filling->names;
     uint64_t place = (uint64_t)values[PRB_TRACE_PLACE].integer;
-    int64_t arming = PRB_TRACE_HIGH(values[PRB_TRACE_THREAD].integer);
+    int64_t owner = values[PRB_TRACE_THREAD].integer, arming = PRB_TRACE_HIGH(owner);
     int64_t step = values[PRB_TRACE_STEP].integer, order = values[PRB_TRACE_ORDER].integer;
-    int64_t object = values[PRB_TRACE_OBJECT].integer;
     double begin = values[PRB_TRACE_BEGIN].real;
     double duration = (double)values[PRB_TRACE_DURATION].integer * 1e-9;
     unsigned stage = PRB_TRACE_STAGE(place);
-    char text[128];
     (void)process;
     if (stage >= PRB_TRACE_STAGES || stage == PRB_TRACE_COLLECTIVE)
         return true;
-    const char *label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
-    const char *class_name =
-        stage == PRB_TRACE_FORWARD ? label : prb_torch_class_of(label, text, sizeof text);
-    const struct prb_torch_name *module = stage == PRB_TRACE_FORWARD && filling->object
-                                              ? prb_torch_object_of(names, arming, object)
-                                              : NULL;
-    const struct prb_torch_ended *ended = prb_torch_step_at(names, arming, step);
-    bool updates = stage == PRB_TRACE_OPTIMIZER || stage == PRB_TRACE_ZERO_GRAD;
+    const struct prb_torch_ended *ended =
+        filling->wants[ENDED] ? prb_torch_step_at(names, arming, step) : NULL;
     prb_row_begin(rows);
     prb_row_real(rows, begin);
-    prb_row_torch_process(rows, names);
-    prb_row_torch_steps(rows, names, arming, step);
+    if (takes(filling, PROCESS))
+        prb_row_torch_process(rows, names);
+    if (takes(filling, STEPS))
+        prb_row_torch_steps(rows, names, arming, step);
     prb_row_int(rows, PRB_TRACE_HIGH(order));
     prb_row_int_unless(rows, ended ? ended->micro_steps : -1, -1);
     prb_row_int(rows, PRB_TRACE_LOW(order));
-    prb_row_text(rows, module ? module->name : NULL);
-    prb_row_int_unless(rows, module ? module->number : 0, 0);
-    if (filling->operation)
-        put_operation(rows, stage, label, class_name);
-    else
-        prb_row_null(rows);
-    prb_row_text(rows, stages[stage]);
-    prb_row_torch_optimizer(rows, names, arming, object, updates ? class_name : NULL);
+    put_names(filling, values, stage);
     prb_row_int(rows, PRB_TRACE_DEPTH(place));
     prb_row_int(rows, stage == PRB_TRACE_FORWARD ? (int64_t)PRB_TRACE_RECOMPUTE(place) : 0);
-    prb_row_int(rows, PRB_TRACE_LOW(values[PRB_TRACE_THREAD].integer));
+    prb_row_int(rows, PRB_TRACE_LOW(owner));
     prb_row_real(rows, duration);
     prb_row_real(rows, duration * 1e3);
     put_real_or_null(rows, ended && resolution == PRB_STORE_RAW, ended ? begin - ended->begin : 0);
     prb_row_int(rows, PRB_TRACE_WEIGHT(place));
-    for (int i = 0; i < GPU_COLUMNS; i++)
-        prb_row_null(rows);
+    put_gpu(filling);
     prb_row_text(rows, prb_recorded_resolution(resolution));
     return true;
 }
@@ -160,10 +207,10 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
     const uint64_t wanted = ring_columns(rows);
-    filling.operation = prb_rows_wants(rows, "operation_name");
-    filling.object = prb_rows_wants(rows, "module") || prb_rows_wants(rows, "root");
-    bool steps = prb_rows_wants(rows, "micro_batches") || prb_rows_wants(rows, "time_offset");
-    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
+    for (int group = 0; group < GROUPS; group++)
+        filling.wants[group] = wants_any(rows, groups[group].columns);
+    filling.gpu = wants_any(rows, gpu_columns);
+    bool good = prb_torch_names_read(rows, filling.wants[ENDED], &filling.names, err) &&
                 prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", wanted,
                                      put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);

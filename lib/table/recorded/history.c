@@ -82,6 +82,7 @@ struct giving {
     void *context;
     int64_t process;
     uint64_t raw;
+    bool same; /* their columns are the asked ones */
 };
 
 static bool is_number(enum prb_ring_type type) { return type != PRB_RING_TEXT; }
@@ -96,6 +97,7 @@ static uint64_t map(struct giving *giving, const struct prb_ring_column *columns
     const struct prb_history_query *query = giving->query;
     uint64_t wanted = 0;
     giving->columns = columns;
+    giving->same = count == query->count;
     for (size_t i = 0; i < query->count; i++) {
         giving->from[i] = NONE;
         for (size_t j = 0; j < count; j++)
@@ -104,6 +106,8 @@ static uint64_t map(struct giving *giving, const struct prb_ring_column *columns
                 giving->from[i] = j;
         if (giving->from[i] != NONE && (query->wanted >> i & 1))
             wanted |= (uint64_t)1 << giving->from[i];
+        giving->same = giving->same && giving->from[i] == i &&
+                       is_real(query->columns[i].type) == is_real(columns[i].type);
     }
     return wanted;
 }
@@ -125,6 +129,8 @@ static bool give(struct giving *giving, const struct prb_ring_value *values, int
 {
     const struct prb_history_query *query = giving->query;
     struct prb_ring_value out[PRB_RING_COLUMNS_MAX];
+    if (giving->same) /* a ring has what is not wanted, too */
+        return giving->row(giving->context, values, process, resolution);
     for (size_t i = 0; i < query->count; i++) {
         size_t from = giving->from[i];
         out[i] = (struct prb_ring_value){.null = true};
