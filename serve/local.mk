@@ -54,6 +54,6 @@ PAGE_FILES = $(PAGE_MODULES:%=%D%/page/js/%.js) %D%/page/page.css %D%/page/icon.
 EXTRA_DIST += %D%/page/embed.sh %D%/page/index.html %D%/page/tsconfig.json %D%/page/README.md %D%/page/vendor/VENDOR %D%/page/vendor/LICENSE.preact \
 	%D%/page/vendor/LICENSE.uPlot $(PAGE_FILES) %D%/page/src
 EXTRA_DIST += %D%/pictures/overview.png %D%/pictures/stacks.png %D%/pictures/profile.png %D%/pictures/training.png %D%/pictures/memory.png %D%/pictures/tensors.png \
-	%D%/pictures/crashes.png %D%/pictures/sql.png %D%/pictures/tasks.png %D%/pictures/console.png %D%/pictures/settings.png %D%/pictures/ranks.png
+	%D%/pictures/crashes.png %D%/pictures/sql.png %D%/pictures/tasks.png %D%/pictures/console.png %D%/pictures/settings.png %D%/pictures/ranks.png %D%/pictures/job.png
 %D%/assets.inc: $(PAGE_FILES) %D%/page/index.html %D%/page/embed.sh
 	$(AM_V_GEN)cd $(srcdir) && sh %D%/page/embed.sh %D%/page/index.html $(PAGE_FILES) >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@

@@ -5,10 +5,11 @@ They are written into BUILDDIR/screenshots/serve; PROBING_PICTURES=DIR writes th
 
 import os
 import signal
+import subprocess
 
 import pytest
 
-from support.target import probing
+from support.target import TARGETS, probing
 from support.torch_python import torch_python
 
 FOLDER = os.environ.get("PROBING_PICTURES") or os.path.join(os.environ["BUILDDIR"], "screenshots", "serve")
@@ -120,6 +121,32 @@ def test_pictures_of_ranks(job, serve, tab):
     one.open(pids[0], "stacks?ranks=1")
     one.page.wait_for_selector("[aria-label='Where the ranks are'] li.high", timeout=60000)
     picture(one, "ranks")
+
+
+@pytest.fixture
+def gloo_job():
+    """Four ranks over gloo, tensor and data parallel: rank 3 reads a shard for ever; the name of the job, and their pids."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch")
+    name = "llama-{}".format(os.getpid())
+    jobs = subprocess.Popen([torch_python(), os.path.join(TARGETS, "hang_jobs.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    assert jobs.stdout.readline() == "ready\n"
+    jobs.stdin.write("tensor 3 {}\n".format(name))
+    jobs.stdin.flush()
+    yield name, [int(word) for word in jobs.stdout.readline().split()[1:]]
+    jobs.communicate()
+
+
+def test_pictures_of_a_job(gloo_job, serve, tab):
+    name, pids = gloo_job
+    one = tab(serve(), watched=pids)
+    one.only(pids)
+    one.open("@" + name, "overview")
+    one.page.wait_for_selector(".job .findings li:has-text('3 ranks wait for it')", timeout=60000)
+    one.page.wait_for_selector(".ranks li:nth-child(4).standing:has-text('read_shard')")
+    assert one.page.eval_on_selector_all(".ranks li.standing b", "all => all.map(one => one.innerText)") == ["3"]
+    assert "all_reduce" in one.text(".job") and "4 of 4 ranks answered" in one.text(".job")
+    picture(one, "job")
 
 
 def test_pictures_of_a_crash(job, serve, tab, tmp_path):

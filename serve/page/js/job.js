@@ -91,7 +91,9 @@ function RankGrid({ job, told }) {
 function Overview({ target, job }) {
     useVerdicts(jobTarget(job));
     const asked = usePolled(`${target} merged`, 2, (signal) => merged(target, false, signal));
-    const hung = verdictOf(job).hang?.hung;
+    const { hang } = verdictOf(job);
+    const hung = hang?.hung;
+    const fresh = asked.value?.coverage;
     return (h(Fragment, null,
         h("h1", { class: hung ? "bad" : "" },
             plain(jobTarget(job), 80),
@@ -99,7 +101,7 @@ function Overview({ target, job }) {
             hung === undefined ? "" : hung ? "hangs" : "goes on"),
         h(JobCard, { job: job }),
         h(Trouble, { error: asked.error }),
-        asked.value && h(CoverageBar, { told: asked.value.coverage }),
+        fresh && fresh.answered !== hang?.coverage.answered && h(CoverageBar, { told: fresh }),
         h(RankGrid, { job: job, told: asked.value })));
 }
 function listed(job) {

@@ -142,7 +142,9 @@ function RankGrid({ job, told }: { job: RankedJob; told: Merged | null }) {
 function Overview({ target, job }: { target: string; job: RankedJob }) {
   useVerdicts(jobTarget(job));
   const asked = usePolled(`${target} merged`, 2, (signal) => merged(target, false, signal));
-  const hung = verdictOf(job).hang?.hung;
+  const { hang } = verdictOf(job);
+  const hung = hang?.hung;
+  const fresh = asked.value?.coverage; // said apart where others answer than did for the verdict
   return (
     <>
       <h1 class={hung ? "bad" : ""}>
@@ -150,7 +152,7 @@ function Overview({ target, job }: { target: string; job: RankedJob }) {
       </h1>
       <JobCard job={job} />
       <Trouble error={asked.error} />
-      {asked.value && <CoverageBar told={asked.value.coverage} />}
+      {fresh && fresh.answered !== hang?.coverage.answered && <CoverageBar told={fresh} />}
       <RankGrid job={job} told={asked.value} />
     </>
   );
