@@ -50,7 +50,7 @@ static void choose_ranks(const struct prb_process_list *list, pid_t pid, bool *c
 
 static bool is_below(const struct prb_process_list *list, pid_t pid, const bool *roots, pid_t root)
 {
-    for (int depth = 0; depth < DEPTH_MAX && (pid = parent_of(list, pid)) > 1; depth++) {
+    for (int depth = 0; depth < DEPTH_MAX && (pid = parent_of(list, pid)) > 0; depth++) {
         const struct prb_process *one = prb_process_find(list, pid);
         if (pid == root || (one && roots[one - list->items]))
             return true;

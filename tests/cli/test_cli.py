@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -184,6 +185,24 @@ def test_rows_that_do_not_fit_are_vertical(probing, job):
     assert "-- row 1" not in probing(job.pid, "query", wide).works()
     for end in ("\\G", " \\G;\n", ";\\G"):
         assert probing("query", "SELECT 1 AS a, NULL AS bb" + end).works() == "-- row 1 --\n a: 1\nbb: \n(1 row)\n"
+
+
+def test_list_below(probing, job, any_python):
+    """A process and what it started, also by way of a shell."""
+    code = "import subprocess, sys, time\nprint(subprocess.Popen(['sh', '-c', sys.executable + ' -c \"import time; time.sleep(600)\" & echo $!; wait'], stdout=subprocess.PIPE).stdout.readline().decode().strip(), flush=True)\ntime.sleep(600)"
+    with subprocess.Popen(any_python.command("-c", code), stdout=subprocess.PIPE, encoding="utf-8") as parent:
+        child = int(parent.stdout.readline())
+        try:
+            until = time.monotonic() + 30
+            while not any(one["pid"] == child for one in json.loads(probing("list", "--json").works())):
+                assert time.monotonic() < until
+            for words, pids in (([str(parent.pid)], {parent.pid, child}), (["{},{}".format(child, job.pid)], {child, job.pid}), (["4194999"], set())):
+                assert {one["pid"] for one in json.loads(probing("list", "--json", "--below", *words).works())} == pids
+            for wrong in ("", "x", "1,", "-1", "0"):
+                probing("list", "--below=" + wrong).fails(USAGE, "process ids")
+        finally:
+            os.kill(child, signal.SIGKILL)
+            parent.kill()
 
 
 def test_list_is_cut_to_the_terminal(job):
