@@ -69,16 +69,22 @@ static bool open_any(const char *path, int flags, sqlite3 **out, struct prb_erro
 }
 
 /* The table that an older library hands over ends before them. */
-#if defined(HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE) ||                                    \
-    defined(HAVE_STRUCT_SQLITE3_API_ROUTINES_ERROR_OFFSET)
-static bool has_newer(void) { return functions.sqlite3_libversion_number() >= WITH_RHS_VALUE; }
+static bool is_newer(void) { return functions.sqlite3_libversion_number() >= WITH_RHS_VALUE; }
+
+bool prb_sqlite_tells_constants(void)
+{
+#ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE
+    return is_newer();
+#else
+    return false;
 #endif
+}
 
 sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term)
 {
     sqlite3_value *value = NULL;
 #ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE
-    if (has_newer() && sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK)
+    if (is_newer() && sqlite3_vtab_rhs_value(info, term, &value) != SQLITE_OK)
         return NULL;
 #else
     (void)info, (void)term;
@@ -89,11 +95,11 @@ sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term)
 int prb_sqlite_error_offset(sqlite3 *sqlite)
 {
 #ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_ERROR_OFFSET
-    if (has_newer())
-        return sqlite3_error_offset(sqlite);
-#endif
-    (void)sqlite;
+    return is_newer() ? sqlite3_error_offset(sqlite) : -1;
+#else
+    (void)sqlite, (void)is_newer;
     return -1;
+#endif
 }
 
 bool prb_sqlite_open(sqlite3 **out, struct prb_error *err)

@@ -346,6 +346,10 @@ static bool was_fetched(const struct table_of_sqlite *vtab, const char *plan, st
                         table->schema, table->name);
     if (!pushed->sets[number].unknown)
         return true;
+    if (!prb_sqlite_tells_constants())
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "%s.%s with an argument, of several ranks, needs SQLite 3.38",
+                        table->schema, table->name);
     prb_fail(err, PRB_UNSUPPORTED,
              "%s.%s takes its argument from another table's rows, which are not known before "
              "the ranks are asked",

@@ -98,7 +98,7 @@ static bool name_host(SSL *tls, const char *address)
 static bool has_pin(const struct prb_wire *wire, const char *pin)
 {
     char shown[PRB_CERTIFICATE_PIN] = "";
-    X509 *own = SSL_get1_peer_certificate(wire->tls);
+    X509 *own = SSL_get_peer_certificate(wire->tls); /* OpenSSL 1.1 and 3 */
     bool same = own && prb_certificate_pin_of(own, shown) && strcmp(shown, pin) == 0;
     X509_free(own);
     return same;

@@ -14,7 +14,7 @@ check_PROGRAMS += %D%/storm %D%/canary %D%/calls %D%/forks %D%/churn \
 	%D%/guarded %D%/embed %D%/clobber %D%/liar %D%/flicker
 tests_targets_storm_LDADD =
 tests_targets_canary_LDADD =
-tests_targets_calls_LDADD =
+tests_targets_calls_LDADD = $(RT_LIBS)
 tests_targets_forks_LDADD =
 tests_targets_churn_LDADD =
 tests_targets_guarded_LDADD =

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/syscalls.h"
 #include "proc/below.h"
 #include "proc/ids.h"
 

@@ -8,6 +8,10 @@
 
 #include "sql/db.h"
 
+/* Once a connection is open: whether SQLite tells what terms compare with, and where a statement is
+ * wrong (3.38). */
+static inline bool sqlite_tells(void) { return sqlite3_libversion_number() >= 3038000; }
+
 /* ---- the table ---- */
 
 static int fills; /* calls of the fill functions */

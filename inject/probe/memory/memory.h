@@ -58,10 +58,22 @@ struct prb_memory_thread {
 extern struct prb_memory_thread prb_memory_threads[1u << PRB_MEMORY_THREADS_BITS];
 
 struct prb_memory_thread *prb_memory_find(uintptr_t pointer);
+/* The builtin function is of GCC 11 there; the word at the thread pointer is itself (x86-64 psABI,
+ * TLS). */
+static inline uintptr_t prb_memory_thread_pointer(void)
+{
+#ifdef __x86_64__
+    uintptr_t pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+#else
+    return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
 /* NULL: there are too many. */
 static inline struct prb_memory_thread *prb_memory_here(void)
 {
-    uintptr_t pointer = (uintptr_t)__builtin_thread_pointer();
+    uintptr_t pointer = prb_memory_thread_pointer();
     struct prb_memory_thread *here = &prb_memory_threads[pointer * UINT64_C(0x9e3779b97f4a7c15) >>
                                                          (64 - PRB_MEMORY_THREADS_BITS)];
     return __builtin_expect(here->pointer == pointer, 1) ? here : prb_memory_find(pointer);
