@@ -68,6 +68,19 @@ struct prb_cluster_attached {
  */
 PRB_API bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
                                 struct prb_cluster_attached *out, struct prb_error *err);
+struct prb_cluster_hosts_options {
+    const char *bus;          /* whose file for agents each host gets */
+    const char *file;         /* names of hosts, one a line, as ssh takes them */
+    const char *const *words; /* more words for `probing cluster attach` there */
+    size_t word_count;
+    /* Of each host when it is done: what was said there. */
+    void (*told)(void *context, const char *host, bool good, const char *text);
+    void *context;
+};
+/* Run `probing cluster attach` on many hosts by ssh, some at a time.  Errors: USAGE (the file),
+ * NOT_FOUND (no bus file, no ssh), PARTIAL (some have no agent). */
+PRB_API bool prb_cluster_attach_hosts(const struct prb_cluster_hosts_options *options,
+                                      struct prb_error *err);
 /* End it.  *was_running false: there was none.  Errors: TIMEOUT. */
 PRB_API bool prb_cluster_detach(bool *was_running, struct prb_error *err);
 

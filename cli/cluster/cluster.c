@@ -21,6 +21,8 @@ static const struct prb_option options[] = {
                             NULL},
     [PRB_CLUSTER_INSECURE] = {0, "insecure", NULL,
                               "attach: also to a bus without TLS on another host", NULL},
+    [PRB_CLUSTER_HOSTS] = {0, "hosts", "FILE", "attach: on each host that the file names, by ssh",
+                           NULL},
     [PRB_CLUSTER_HISTORY] = {0, "history", "TABLES",
                              "attach: publish new rows of these tables (a,b; '*': all)", NULL},
     [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
