@@ -35,6 +35,7 @@ import outside  # noqa: E402
 import page  # noqa: E402
 import profiling  # noqa: E402
 import served  # noqa: E402
+import shown  # noqa: E402
 import tensors  # noqa: E402
 import tracing  # noqa: E402
 import watching  # noqa: E402
@@ -248,7 +249,7 @@ def pyspy_wrong(pyspy, pid):
 
 
 PARTS = ([commands] + looking.PARTS + [training, cost, torn] + getting_in.PARTS + debugging.PARTS + tensors.PARTS + debuggers.PARTS +
-         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS + across.PARTS + served.PARTS +
+         crashes.PARTS + [allocating.allocations] + watching.PARTS + tracing.PARTS + outside.PARTS + keeping.PARTS + communication.PARTS + across.PARTS + served.PARTS + shown.PARTS +
          profiling.parts(Training, cpython_sampler, torch_python, wrong_share))
 
 

@@ -40,7 +40,7 @@ tests_bench_toggle_LDADD = libprb.la
 # What the store makes of rows.
 check_PROGRAMS += tests/bench/store_speed
 tests_bench_store_speed_LDADD = libprb.la $(SQLITE_LIBS) -lm
-EXTRA_DIST += %D%/keeping.py %D%/outside.py %D%/served.py
+EXTRA_DIST += %D%/keeping.py %D%/outside.py %D%/served.py %D%/shown.py
 # Where the time of a crash dump goes: the linker puts its clocks between the library's functions.
 check_PROGRAMS += tests/bench/crash_pieces
 tests_bench_crash_pieces_LDADD = libprb.la $(SQLITE_LIBS) -lm

@@ -1,7 +1,6 @@
 """Jobs to look at, a server, and Chromium with the page; what the browser has to say against the page fails the test."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -10,8 +9,8 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, os.pardir, "serve"))
 from serving import Server  # noqa: E402
+from support.first_load import CHROMIUM, launch  # noqa: E402
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 SIZES = {"light": {"width": 1366, "height": 768}, "dark": {"width": 390, "height": 844}}
 
 
@@ -57,7 +56,7 @@ def browser():
     if not CHROMIUM:
         pytest.skip("no Chromium")
     with playwright.sync_playwright() as driver:
-        one = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"])
+        one = launch(driver)
         yield one
         one.close()
 

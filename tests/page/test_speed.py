@@ -2,6 +2,8 @@
 
 import re
 
+from support.first_load import first_load
+
 PAINT = 1.0  # s, on a machine that does other things, too; 0.3 on a quiet one: it is printed
 FRAMES = 30  # a second
 COMPUTED = 0.4  # s of CPU time; some 0.16 with one process to show
@@ -57,20 +59,8 @@ def test_first_paint(serve, job, browser):
     """
     hangs = job("hangs")
     server = serve()
-    paints, stacks, computed = [], [], []
-    for _ in range(5):
-        context = browser.new_context(viewport={"width": 1366, "height": 768})
-        page = context.new_page()
-        account = context.new_cdp_session(page)
-        account.send("Performance.enable", {"timeDomain": "threadTicks"})
-        page.goto(server.line, wait_until="commit")
-        page.wait_for_selector("main a:text('{} ·')".format(hangs.pid))
-        page.wait_for_function("() => document.querySelector('main').innerText.includes('threading.py')")
-        told = {one["name"]: one["value"] for one in account.send("Performance.getMetrics")["metrics"]}
-        computed.append(told["TaskDuration"])
-        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000)
-        stacks.append(page.evaluate("performance.now()") / 1000)
-        context.close()
+    told = [first_load(browser, server.line, hangs.pid, "threading.py") for _ in range(5)]
+    paints, stacks, computed = ([one[name] for one in told] for name in ("paint", "stacks", "computed"))
     print("first paint {} s, stacks shown {} s, computed {} s".format(sorted(paints), sorted(stacks), sorted(computed)))
     assert min(paints) <= PAINT, paints
     assert min(computed) <= COMPUTED, computed
