@@ -325,6 +325,8 @@ static bool open_to_write(struct prb_store_file *file, struct prb_error *err)
          !run_text(file, "PRAGMA journal_mode = WAL", err) || !run_text(file, "BEGIN", err) ||
          !run_text(file, schema, err) || !run_text(file, "COMMIT", err)))
         return false;
+    /* Who looks at the file itself finds what it is; where that fails, it is in the log. */
+    sqlite3_exec(file->sqlite, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL);
     return run_text(file, "PRAGMA synchronous = NORMAL", err) &&
            run_text(file, "PRAGMA cache_size = -512", err) &&
            run_text(file, "PRAGMA wal_autocheckpoint = 256", err);

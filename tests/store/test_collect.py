@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from support.injection import wait_until
 from support.rings import Writer
 from support.target import DEADLINE, PROBING, probing, query
 
@@ -189,6 +190,16 @@ def test_old_rows_go(recorder, store, monkeypatch):
     assert query(file, "SELECT count(*) AS n FROM events") == [{"n": 0}]
     assert query(file, "SELECT count(*) AS n FROM recent") == [{"n": 1}]
     writer.kill()
+
+
+def test_the_file_of_a_collector_that_runs(recorder, store):
+    """It is known for what it is from the beginning, also when the collector ends without a word."""
+    recorder.write("events", [(1, 0.5, "", time.time())])
+    collector = store.collect()
+    wait_until(lambda: store.files() and probing("-t", store.files()[0], "query", "SELECT 1", check=False).returncode == 0)
+    collector.kill()
+    collector.wait(DEADLINE)
+    assert query(store.files()[0], "SELECT count(*) AS n FROM probing.gaps") == [{"n": 0}]
 
 
 def test_the_store_has_a_bound(recorder, store, monkeypatch):
