@@ -12,6 +12,7 @@
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
+PRB_DEFINE_AUTO(prb_crash_files, struct prb_crash_files, prb_crash_files_free)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
 PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_free)
 
@@ -21,6 +22,7 @@ PRB_DEFINE_AUTO_PTR(prb_stack_groups, struct prb_stack_groups, prb_stack_groups_
 #define FRAMES_SHOWN 40
 #define PATHS 10
 #define HOTTEST 20
+#define CRASHES 10
 
 static const char *text_argument(const struct prb_mcp_call *call, const char *key)
 {
@@ -106,6 +108,44 @@ static struct prb_serve_target *hold(struct prb_mcp_call *call, bool slow, struc
 
 /* ---- processes ---- */
 
+/* What the server has seen of a process by itself. */
+struct seen {
+    pid_t pid;
+    json_t *row;
+};
+
+static void add_seen(void *context, const struct prb_watched_now *now)
+{
+    const struct seen *seen = context;
+    if (now->pid != seen->pid)
+        return;
+    if (now->step >= 0)
+        json_object_set_new(seen->row, "step", json_integer(now->step));
+    if (now->unchanged >= 0)
+        json_object_set_new(seen->row, "since", json_real(now->unchanged));
+}
+
+/* The newest crash dumps, which are targets. */
+static void add_crashes(const struct prb_mcp_call *call)
+{
+    char folder[PRB_CRASH_PATH_MAX];
+    struct prb_error why; /* no folder: nothing has crashed */
+    PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
+    json_t *rows = json_array();
+    if (prb_serve_crash_folder(folder, &why) &&
+        prb_crash_files_read(folder, CRASHES, call->mcp->goes_on, call->mcp->context, &files, &why))
+        for (size_t i = files.count; i-- > 0;) {
+            const struct prb_crash_file *one = files.items + i;
+            if (!one->crashed || one->text)
+                continue;
+            json_array_append_new(
+                rows, json_pack("{s:o,s:f,s:i,s:o,s:o}", "id", json_sprintf("file:%s", one->name),
+                                "time", one->time, "pid", (int)one->pid, "title",
+                                prb_json_text(one->title), "where", prb_json_text(one->place)));
+        }
+    put(call, "crashes", rows);
+}
+
 static bool processes(struct prb_mcp_call *call, struct prb_error *err)
 {
     const char *match = text_argument(call, "match");
@@ -124,13 +164,17 @@ static bool processes(struct prb_mcp_call *call, struct prb_error *err)
         ranks = ranks || one->rank >= 0;
         snprintf(id, sizeof id, "%d.%" PRIu64, (int)one->pid, prb_serve_started(one->pid));
         snprintf(command, sizeof command, "%s", one->command ? one->command : "");
-        json_array_append_new(rows, json_pack("{s:s,s:i,s:o,s:o,s:f,s:I,s:i,s:o}", "id", id, "pid",
-                                              (int)one->pid, "rank",
-                                              one->rank < 0 ? json_null() : json_integer(one->rank),
-                                              "command", prb_json_text(command), "cpu", one->cpu,
-                                              "rss", (json_int_t)one->rss, "threads", one->threads,
-                                              "python", prb_json_text(one->python)));
+        struct seen seen = {
+            one->pid,
+            json_pack("{s:s,s:i,s:o,s:o,s:f,s:I,s:i,s:o}", "id", id, "pid", (int)one->pid, "rank",
+                      one->rank < 0 ? json_null() : json_integer(one->rank), "command",
+                      prb_json_text(command), "cpu", one->cpu, "rss", (json_int_t)one->rss,
+                      "threads", one->threads, "python", prb_json_text(one->python))};
+        if (call->mcp->serve && call->mcp->serve->watch)
+            prb_watch_each(call->mcp->serve->watch, add_seen, &seen);
+        json_array_append_new(rows, seen.row);
     }
+    add_crashes(call);
     if (ranks)
         prb_mcp_add_jobs(call);
     return true;
@@ -141,7 +185,9 @@ static const struct prb_mcp_tool tool_processes = {
     .title = "Python processes",
     .description =
         "Lists the Python processes of this machine that can be looked at: id, rank in its job, "
-        "command line, CPU time (s), memory (bytes). Begin here, then `diagnose` one.",
+        "command line, CPU time (s), memory (bytes), step, seconds since its main thread moved; "
+        "jobs "
+        "of several ranks; the newest crash dumps. Begin here, then `diagnose` one.",
     .input =
         "{\"type\":\"object\",\"properties\":{\"match\":{\"type\":\"string\",\"maxLength\":200,"
         "\"description\":\"only those whose command line has this\"}},"

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from serving import DEADLINE, PROBING
+from serving import DEADLINE, PROBING, until
 from support.target import backtrace, query
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -179,6 +179,23 @@ def test_older_clients_get_text(agent, job):
     one.ask(request("initialize", {"protocolVersion": "2025-03-26"}, meta=None))
     told = one.ask(call("query", meta=None, target=str(job.pid), sql="SELECT 1 AS one"))["result"]
     assert "structuredContent" not in told and json.loads(told["content"][0]["text"])["rows"] == [[1]]
+
+
+def test_crashes_and_what_the_server_saw(serve, job, tmp_path):
+    """Its newest dumps are named, and are targets; since when a process stands."""
+    subprocess.run([PROBING, "-p", str(job.pid), "snapshot", str(tmp_path / "no-crash.snap")], check=True, stdout=subprocess.DEVNULL)
+    server = serve(variables={"PROBING_CRASH_DIR": str(tmp_path)})
+
+    def ask(tool, **arguments):
+        return server.post("/mcp", call(tool, **arguments), **headers(call(tool))).json["result"]
+
+    row = {}
+    until(lambda: row.update(next(one for one in ask("processes")["structuredContent"]["processes"] if one["pid"] == job.pid)) or "since" in row)
+    assert row["since"] >= 0
+    assert ask("processes")["structuredContent"]["crashes"] == []  # one that did not crash
+    told = ask("stacks", target="file:no-crash.snap")
+    assert not told["isError"] and told["structuredContent"]["groups"][0]["since"] is None
+    assert ask("stacks", target=str(job.pid))["structuredContent"]["groups"][0]["since"] >= 0
 
 
 def test_a_dump(agent, job, tmp_path):
