@@ -3,7 +3,7 @@
 
     dlopen_notes.py FILE...              lines: name, priority, what for
     dlopen_notes.py --debian FILE...     dlopen:Depends=... and dlopen:Recommends=... for debian/PACKAGE.substvars
-    dlopen_notes.py --rpm <NAMES         what rpm's dependency generators print, for files named on standard input
+    dlopen_notes.py --rpm GENERATOR... <NAMES        what this generator of rpm's prints of the files named on standard input, and ours
 """
 
 import json
@@ -54,8 +54,9 @@ def debian(found: List[Dict[str, object]]) -> None:
         print("dlopen:{}={}".format(field, ", ".join(sorted(names))))
 
 
-def rpm(found: List[Dict[str, object]]) -> None:
+def rpm(found: List[Dict[str, object]], generator: List[str], paths: List[str]) -> None:
     """libdw.so.1()(64bit); what a job of one machine does not need is left to who has many."""
+    subprocess.run(generator, input="".join(path + "\n" for path in paths), encoding="utf-8", check=True)
     for note in found:
         if note["priority"] != "suggested":
             for soname in note["soname"]:  # type: ignore
@@ -69,7 +70,7 @@ def main(words: List[str]) -> None:
     if how == "--debian":
         debian(found)
     elif how == "--rpm":
-        rpm(found)
+        rpm(found, words, paths)
     else:
         for note in found:
             print("{:24} {:12} {}".format(" ".join(note["soname"]), note["priority"], note["description"]))  # type: ignore

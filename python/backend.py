@@ -14,6 +14,7 @@ and in probing_c/native/ the tool and its libraries.  They are built with config
 import base64
 import csv
 import glob
+import gzip
 import hashlib
 import io
 import os
@@ -213,17 +214,34 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
+def date():
+    """Seconds since the epoch: SOURCE_DATE_EPOCH, else of the last commit."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
+
+
 def build_sdist(sdist_directory, config_settings=None):
     """The files that git knows."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     base = "probing_c-" + version()
-    with tarfile.open(os.path.join(sdist_directory, base + ".tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as made:
+    when = date()
+
+    def plain(entry):
+        """As everybody's copy of the commit has it."""
+        entry.mtime, entry.mode = when, 0o755 if entry.mode & 0o100 else 0o644
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = "root"
+        return entry
+
+    with open(os.path.join(sdist_directory, base + ".tar.gz"), "wb") as file, \
+            gzip.GzipFile("", "wb", mtime=when, fileobj=file) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as made:
         for name in sorted(filter(None, done.stdout.decode().split("\0"))):
-            made.add(os.path.join(ROOT, name), base + "/" + name)
+            made.add(os.path.join(ROOT, name), base + "/" + name, filter=plain)
         papers = metadata().encode("utf-8")
         entry = tarfile.TarInfo(base + "/PKG-INFO")
         entry.size = len(papers)
-        made.addfile(entry, io.BytesIO(papers))
+        made.addfile(plain(entry), io.BytesIO(papers))
     return base + ".tar.gz"
 
 

@@ -14,7 +14,7 @@ import textwrap
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
 PROBING = os.environ.get("PROBING", "probing")
-FOLDERS = ("", "cli", "dap", "editors", "editors/*", "editors/vscode/walkthrough", "gdb", "inject", "inject/probe/*", "lib", "lib/*", "python", "tests", "tests/bench")
+FOLDERS = ("", "cli", "dap", "editors", "editors/*", "editors/vscode/walkthrough", "gdb", "inject", "inject/probe/*", "lib", "lib/*", "packaging", "packaging/*", "python", "tests", "tests/bench")
 PART = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

@@ -21,7 +21,7 @@ SRCDIR = os.path.abspath(pages.SRCDIR)
 BUILDDIR = os.environ.get("BUILDDIR", ".")
 DEADLINE = 120  # seconds for a block
 BLOCK = re.compile(r"(?:<!-- (?:not run: ([^\n]*)|until: ([^\n]*)) -->\n)?^```(sh|gdb|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FOLDERS = ("cli", "dap", "editors", "examples", "fleet", "gdb", "inject", "lib", "python", "tests")
+FOLDERS = ("cli", "dap", "editors", "examples", "fleet", "gdb", "inject", "lib", "packaging", "python", "tests")
 
 
 def blocks():
