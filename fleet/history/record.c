@@ -62,7 +62,7 @@ static bool ask(struct record *record, const char *subject, const char *text,
     return true;
 }
 
-/* Of one that was made anew, the numbers begin anew. */
+/* Of one that was made anew, the numbers begin anew.  The file is opened once there is a stream. */
 static bool know_stream(struct record *record, struct prb_error *err)
 {
     struct prb_bus_message answer;
@@ -77,6 +77,8 @@ static bool know_stream(struct record *record, struct prb_error *err)
         return prb_error_remedy(err, "`probing cluster attach --history TABLES` on the hosts");
     }
     record->stream = add_hash(0xcbf29ce484222325u, created);
+    if (!(record->store = prb_store_open(record->options->file, true, err)))
+        return false;
     PRB_AUTO(prb_ring_mark) struct prb_ring_mark mark = {0};
     if (!prb_store_mark(record->store, 0, POSITION, record->stream, &mark, err))
         return false;
@@ -345,8 +347,7 @@ static bool run(struct record *record, struct prb_error *err)
         return false;
     if (!found)
         return prb_fail(err, PRB_NOT_FOUND, "no bus is configured");
-    if (!(record->store = prb_store_open(record->options->file, true, err)) ||
-        !(record->packer = prb_packer_new(err)) ||
+    if (!(record->packer = prb_packer_new(err)) ||
         !(record->bus = prb_bus_open(&record->file, &bus, err)) ||
         !(record->inbox = prb_bus_inbox_new(record->bus, err)) || !know_stream(record, err))
         return false;

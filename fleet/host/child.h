@@ -13,7 +13,15 @@ struct prb_fleet_child {
     struct prb_buf in; /* what came of its reply: a length of 8 bytes, and the reply */
 };
 
-/* Start it, if it does not run.  The caller has one thread (fork(2) copies no other). */
+/*
+ * Start it, if it does not run.
+ *
+ * fork(2) copies the calling thread alone, and an agent has others (libnats, the collector): a lock
+ * that one of them held at that moment stays locked in the child.  The C library unlocks its own
+ * (malloc, stdio); SQLite's and ours may stay.  What such a lock guards is not used without it, so
+ * the child gives no wrong answer, but none: it is killed at the end of its question's budget like
+ * any other, its rank is failed this once, and the next question starts another.
+ */
 bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err);
 /* Kill it, and wait for its end if that comes at once. */
 void prb_fleet_child_end(struct prb_fleet_child *child);

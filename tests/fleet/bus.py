@@ -10,6 +10,15 @@ PROBING = os.environ["PROBING"]
 DEADLINE = 60
 
 
+def missing():
+    """Why there can be no bus here; "": there can."""
+    if not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")):
+        return "no nats-server"
+    with open(os.path.join(os.environ["BUILDDIR"], "config.h")) as file:
+        text = file.read()
+    return "".join("built without {}".format(name) for name in ("NATS", "CRYPTO") if "#define PRB_SONAME_{} ".format(name) not in text)
+
+
 class Bus:
     def __init__(self, home=None):
         self.home = home or tempfile.mkdtemp(prefix="bus-")

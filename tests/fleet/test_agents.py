@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from bus import PROBING, Bus
+from bus import PROBING, Bus, missing
 from conftest import PROGRAM
 from hosts import Hosts, can
 from nats_client import Client
 
-pytestmark = [pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")), reason="no nats-server"),
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()),
               pytest.mark.skipif(not can(), reason="needs root, ip, and namespaces of network and processes")]
 DEADLINE = 60
 PARTIAL = 15

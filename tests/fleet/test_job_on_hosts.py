@@ -8,12 +8,12 @@ import subprocess
 
 import pytest
 
-from bus import PROBING, Bus
+from bus import PROBING, Bus, missing
 from hosts import Hosts, can
 from support.target import DEADLINE, TARGETS
 from support.torch_python import torch_python
 
-pytestmark = [pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")), reason="no nats-server"),
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()),
               pytest.mark.skipif(not can(), reason="needs root, ip, and namespaces of network and processes"),
               pytest.mark.skipif(not torch_python(), reason="needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")]
 RANKS = 4

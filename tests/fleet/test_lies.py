@@ -2,17 +2,15 @@
 
 import json
 import os
-import shutil
 import struct
 import threading
 
 import pytest
 
-from bus import Bus
+from bus import Bus, missing
 from nats_client import Client
 
-pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
-                                reason="no nats-server")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 PARTIAL = 15
 KEY = "liar-0000000000000001"
 

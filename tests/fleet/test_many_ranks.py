@@ -6,16 +6,14 @@ PROBING_FLEET_RANKS: how many (512).  A look at 10,000 takes the asker at most h
 import json
 import os
 import resource
-import shutil
 import time
 
 import pytest
 
-from bus import Bus
+from bus import Bus, missing
 from fakes import Fakes, Record, shown, states
 
-pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
-                                reason="no nats-server")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 RANKS = int(os.environ.get("PROBING_FLEET_RANKS", 512))
 EACH = 8
 PARTIAL = 15

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import threading
@@ -15,11 +14,10 @@ import time
 
 import pytest
 
-from bus import Bus
+from bus import Bus, missing
 from fakes import Fakes, Record, members, shown, states
 
-pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
-                                reason="no nats-server")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 ROUNDS = int(os.environ.get("PROBING_FLEET_NEMESIS", 4))
 SEED = int(os.environ.get("PROBING_FLEET_SEED", time.time_ns() % 1000000))
 HOSTS, EACH, HALF = 32, 4, 16

@@ -1,7 +1,6 @@
 """probing cluster up: the server, its folder, and who may do what on it."""
 
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -10,11 +9,10 @@ import time
 
 import pytest
 
-from bus import Bus
+from bus import Bus, missing
 from nats_client import Client, Key, Refused
 
-pytestmark = pytest.mark.skipif(not any(shutil.which("nats-server", path=path) for path in (os.environ["PATH"], "/usr/sbin")),
-                                reason="no nats-server")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 CLASSES = ("agent", "look", "control", "eval")
 USAGE, PERMISSION, CORRUPT, BUSY = 2, 5, 8, 14
 
