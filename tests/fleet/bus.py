@@ -16,7 +16,7 @@ def missing():
         return "no nats-server"
     with open(os.path.join(os.environ["BUILDDIR"], "config.h")) as file:
         text = file.read()
-    return "".join("built without {}".format(name) for name in ("NATS", "CRYPTO") if "#define PRB_SONAME_{} ".format(name) not in text)
+    return ", ".join("built without {}".format(name) for name in ("NATS", "CRYPTO") if "#define PRB_SONAME_{} ".format(name) not in text)
 
 
 class Bus:

@@ -51,7 +51,7 @@ def test_attach_hosts(job):
     assert done.returncode == PARTIAL and "node9: no host node9" in done.stderr and "1 of 3 hosts have no agent" in done.stderr, done.stderr
     for number in (1, 2):
         assert "node{}: this host's agent is on the bus".format(number) in done.stdout, done.stdout
-        assert "node{}: ranks {} of @job".format(number, number - 1) in done.stdout
+        assert "node{}: rank {} of @job".format(number, number - 1) in done.stdout
         path = os.path.join(job.bus.home, "node{}".format(number), ".config", "probing", "bus", "agent")
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert "42" in job.ask("eval", "6 * 7").stdout
