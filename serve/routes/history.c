@@ -24,7 +24,7 @@ static bool never_seen(const struct prb_serve_job *job, struct prb_error *err)
     struct prb_serve_target *held = prb_serve_target_hold(job, &why);
     if (held)
         prb_serve_target_release(held);
-    else
+    else if (why.code == PRB_PERMISSION || why.code == PRB_GONE)
         *err = why;
     return false;
 }
