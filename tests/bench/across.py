@@ -1,13 +1,30 @@
-"""Figures of SQL over the rows of 10,000 ranks, at the asker: the ranks' answers are made beforehand."""
+"""Figures of jobs: 8 ranks of one host, 10,000 on hosts that are not there, SQL over their rows, an agent at rest."""
 
+import contextlib
+import glob
 import json
 import os
+import signal
+import statistics
 import subprocess
+import sys
+import time
+import urllib.request
+
+from keeping import cpu_ns
+from support import target as live
+from support.torch_python import torch_python
+from timing import HERE, in_turn, measure, peer
+from tracing import needs_torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "fleet"))
+from bus import Bus  # noqa: E402
+from fakes import Fakes  # noqa: E402
 
 ROWS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "fleet_rows")
 
 
-def fleet_sql(figures, options):
+def across_sql(figures, options):
     for line in subprocess.run([ROWS], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines():
         told = json.loads(line)
         bar = 1 if told["rows"] <= 300000 else 4
@@ -16,4 +33,121 @@ def fleet_sql(figures, options):
                     "≤ {} s".format(bar), told["seconds"] <= bar)
 
 
-PARTS = [fleet_sql]
+RANKS = 8
+
+
+@contextlib.contextmanager
+def eight_ranks(name, **variables):
+    """pids of a job of gloo whose rank 5 hangs in its reader."""
+    program = subprocess.Popen([torch_python(), os.path.join(live.TARGETS, "hang_jobs.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                               stderr=subprocess.DEVNULL, env=dict(os.environ, HANG_RANKS=str(RANKS), **variables))
+    pids, others = [], []
+    try:
+        assert program.stdout.readline() == "ready\n"
+        print("reader", 5, name, file=program.stdin, flush=True)
+        pids = [int(word) for word in program.stdout.readline().split()[1:]]
+        time.sleep(2)
+        others = [one for pid in pids for one in family(pid)[1:]]  # torch.distributed.debug's, which outlives its rank
+        yield pids
+    finally:
+        program.stdin.close()
+        program.wait(60)
+        for pid in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@needs_torch
+def fleet_host(figures, options):
+    """Merged stacks of 8 ranks of this host, beside what there is."""
+    port, name = live.free_port(), "bench-{}".format(os.getpid())
+    theirs = subprocess.run([torch_python(), "-c", "import torch.distributed.debug._debug_handlers"], stderr=subprocess.DEVNULL).returncode == 0
+    with eight_ranks(name, **({"HANG_DEBUG_PORT": str(port)} if theirs else {})) as pids:
+        plain, native = ([live.PROBING, "-t", "@" + name, "backtrace"] + more for more in ([], ["--native"]))
+        runs = in_turn(options.rounds, plain, native)
+        for told, what, bar in ((runs[0], "Python", 20), (runs[1], "and native", 100)):
+            figures.bound("merged stacks of 8 ranks, {}, whole command, CPU {:.1f} ms".format(what, told["cpu_ms"]), told["ms"], "ms", bar)
+        if peer("py-spy"):
+            theirs = [statistics.median(run) for run in zip(*(
+                [sum(one[key] for pid in pids for one in measure(1, peer("py-spy"), "dump", "--pid", pid)) for key in ("ms", "cpu_ms")]
+                for _ in range(options.rounds)))]
+            figures.add("the same, Python", runs[0]["ms"], "ms", peer="py-spy dump of each", theirs=theirs[0], ratio=runs[0]["ms"] / theirs[0])
+            figures.add("the same, CPU time", runs[0]["cpu_ms"], "ms", peer="py-spy dump of each", theirs=theirs[1], ratio=runs[0]["cpu_ms"] / theirs[1])
+        fetched = []
+        with contextlib.suppress(OSError):
+            for _ in range(options.rounds):
+                began = time.perf_counter()
+                with urllib.request.urlopen("http://localhost:{}/stacks".format(port), timeout=30) as page:
+                    assert page.read().count(b"read_shard"), "the stack of the rank that hangs"
+                fetched.append(1e3 * (time.perf_counter() - began))
+        if fetched:
+            theirs = statistics.median(fetched)
+            figures.add("the same, Python", runs[0]["ms"], "ms", peer="torch.distributed.debug", theirs=theirs, ratio=runs[0]["ms"] / theirs)
+
+
+def fleet_merged(figures, options):
+    """10,000 ranks on 1,250 hosts that are not there, by a bus of this machine."""
+    bus = Bus()
+    bus.up()
+    many = Fakes(os.path.join(bus.folder, "agent"), ("llama",), 0, 1250, 8, connections=4)
+    runs = []
+    try:
+        for _ in range(options.rounds):
+            with contextlib.suppress(AssertionError):  # on a busy machine some hosts are too late, which is told below
+                runs += measure(1, live.PROBING, "-t", "@llama", "backtrace", environment=bus.environment)
+    finally:
+        many.end()
+        bus.remove()
+    seconds, cpu = (statistics.median(run[key] for run in runs) / 1e3 for key in ("ms", "cpu_ms"))
+    figures.bound("merged stacks of 10,000 ranks on 1,250 hosts, whole command (least {:.2f} s; {} of {} looks had all)".format(
+        min(run["ms"] for run in runs) / 1e3, len(runs), options.rounds), seconds, "s", 1)
+    figures.add("the same, CPU time, {:.0f} MB at most".format(max(run["kb"] for run in runs) / 1024), cpu, "s")
+
+
+def own_memory(pid):
+    """MB that are its own, or its share of what it shares."""
+    with open("/proc/{}/smaps_rollup".format(pid)) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
+
+
+def family(pid):
+    found = [pid]
+    for path in glob.glob("/proc/{}/task/*/children".format(pid)):
+        with open(path) as told:
+            found += [int(word) for word in told.read().split()]
+    return found
+
+
+@needs_torch
+def fleet_agent(figures, options):
+    """An agent of 8 ranks: what it takes after looks, and at rest."""
+    bus, name = Bus(), "bench-{}".format(os.getpid())
+    bus.up()
+    variables = dict(bus.environment, PROBING_STORE="off")
+    with eight_ranks(name):
+        try:
+            told = bus.run("cluster", "attach", environment={"PROBING_STORE": "off"})
+            assert told.returncode == 0, told.stderr
+            agent = int(told.stdout.splitlines()[0].split()[-1])
+            ask = [live.PROBING, "-t", "@" + name, "backtrace"]
+            measure(1, *ask, environment=variables)
+            pids = family(agent)
+            assert len(pids) == RANKS + 1
+            spent = sum(cpu_ns(pid) for pid in pids)
+            runs = [measure(1, *ask, environment=variables)[0]["ms"] for _ in range(options.rounds)]
+            spent = (sum(cpu_ns(pid) for pid in pids) - spent) / 1e6 / options.rounds
+            figures.bound("merged stacks of 8 ranks by the bus, whole command", statistics.median(runs), "ms", 100)
+            figures.bound("the same, CPU time of the agent, whose children keep their ranks open", spent, "ms", 20)
+            sizes = [own_memory(pid) for pid in pids]
+            figures.bound("an agent", sizes[0], "MB", 8)
+            figures.bound("the same, for each rank", sum(sizes[1:]) / RANKS, "MB", 5)
+            seconds, before = (10 if options.quick else 30), sum(cpu_ns(pid) for pid in pids)
+            time.sleep(seconds)
+            figures.bound("the same at rest, {:.0f} s, for each rank".format(seconds), (sum(cpu_ns(pid) for pid in pids) - before) / seconds / 1e7 / RANKS, "% of a core",
+                          0.1)
+        finally:
+            bus.run("cluster", "detach")
+            bus.remove()
+
+
+PARTS = [fleet_host, fleet_merged, fleet_agent, across_sql]

@@ -91,7 +91,8 @@ def test_third_command(job, until_still):
     assert lines[4].startswith("waiting  ranks 0-1,3 all_reduce at "), told.stdout
 
     inside = pid_inside(pids[guilty])
-    # The others are not told that it died, as when a machine dies, and wait on.
+    # The others are not told that it died, as when a machine dies, and wait on; stopped, it does nothing about being cut off.
+    os.kill(pids[guilty], signal.SIGSTOP)
     job.hosts.part(guilty + 1, True)
     os.kill(pids[guilty], signal.SIGKILL)
     while os.path.exists("/proc/{}/stat".format(pids[guilty])):

@@ -3,7 +3,8 @@ the next; "pids RANK0 ... RANK3" is said when the guilty rank is at the place wh
 torch is imported once; their RANK and the like are set inside, as Ray and torch.multiprocessing do.
 
 Behind JOB may stand ADDRESS and DEVICE, and a process for each rank: the rank is in the namespaces of that process and reaches
-the others by the device; ADDRESS is that of rank 0.
+the others by the device; ADDRESS is that of rank 0.  HANG_RANKS: another number of ranks; HANG_DEBUG_PORT: with
+torch.distributed.debug, for tests/bench/across.py.
 
 Under torchrun: hang_jobs.py CASE GUILTY is one rank.
 """
@@ -20,7 +21,7 @@ import time
 import torch
 from torch import distributed
 
-RANKS = 4
+RANKS = int(os.environ.get("HANG_RANKS", 4))
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -35,6 +36,9 @@ class Rank:
         self.pairs = [distributed.new_group(ranks) for ranks in ((0, 1), (2, 3))]
         self.columns = [distributed.new_group(ranks) for ranks in ((0, 2), (1, 3))]
         self.gradients = torch.ones(100)
+        if "HANG_DEBUG_PORT" in os.environ:
+            from torch.distributed.debug import start_debug_server
+            start_debug_server(port=int(os.environ["HANG_DEBUG_PORT"]))
         self.dp = distributed.new_group(list(range(RANKS)))
 
     def is_now(self, step):
