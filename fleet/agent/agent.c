@@ -337,7 +337,11 @@ static void answer_find(struct agent *agent)
     memcpy(askers, agent->askers, count * sizeof *askers);
     agent->asker_count = 0;
     pthread_mutex_unlock(&agent->lock);
-    if (count && prb_clock_s() > agent->scanned + FRESH)
+    /* A rank that ended may have begun again since. */
+    bool ended = false;
+    for (size_t i = 0; i < agent->entry.members.count; i++)
+        ended = ended || agent->entry.members.items[i].ended > 0;
+    if (count && prb_clock_s() > agent->scanned + (ended ? FRESH / 10 : FRESH))
         scan(agent);
     if (count)
         renew_text(agent); /* with the time */

@@ -36,13 +36,14 @@ class Job:
     def start(self, case, guilty):
         """pids of the ranks, as this test sees them."""
         spaces = [host.pid for host in self.hosts.all]
-        print(case, guilty, "llama", self.hosts.all[0].address, "e0", *spaces, file=self.program.stdin, flush=True)
+        self.name = "llama" if case == "reader" else "llama-" + case
+        print(case, guilty, self.name, self.hosts.all[0].address, "e0", *spaces, file=self.program.stdin, flush=True)
         words = self.program.stdout.readline().split()
         assert words[:1] == ["pids"] and len(words) == RANKS + 1
         return [int(word) for word in words[1:]]
 
     def hang(self, every=0.5):
-        done = self.at(self.hosts.hub, "-t", "@llama", "hang", "--every", every, "-f", "json")
+        done = self.at(self.hosts.hub, "-t", "@" + self.name, "hang", "--every", every, "-f", "json")
         return done, json.loads(done.stdout)
 
     def end(self):
