@@ -6,7 +6,7 @@ probing_SOURCES = %D%/main.c %D%/command.h %D%/commands.c %D%/fail.c %D%/options
 CLI_COMMANDS = %D%/look/list.c %D%/look/backtrace.c %D%/look/tasks.c %D%/fleet/hang.c %D%/debug/debug.c %D%/debug/dap.c \
 	%D%/look/inspect.c %D%/look/memory.c %D%/look/query.c %D%/look/tables.c %D%/look/snapshot.c %D%/look/skill.c %D%/look/export.c %D%/profile/profile.c %D%/profile/diff.c \
 	%D%/top/top.c %D%/crash/crash.c %D%/probe/inject.c %D%/probe/eval.c %D%/repl/repl.c %D%/probe/config.c \
-	%D%/probe/detach.c %D%/probe/kernel.c %D%/probe/launch.c %D%/store/collect.c %D%/cluster/cluster.c %D%/serve/serve.c %D%/serve/mcp.c %D%/demo/demo.c %D%/doctor/doctor.c %D%/help/help.c %D%/help/version.c %D%/help/completion.c
+	%D%/probe/detach.c %D%/probe/kernel.c %D%/probe/launch.c %D%/store/collect.c %D%/cluster/cluster.c %D%/serve/serve.c %D%/serve/mcp.c %D%/share/gdb.c %D%/share/gdb_script.c %D%/share/vscode.c %D%/demo/demo.c %D%/doctor/doctor.c %D%/help/help.c %D%/help/version.c %D%/help/completion.c
 probing_SOURCES += $(CLI_COMMANDS) %D%/serve/program.c %D%/serve/program.h %D%/serve/servers.c %D%/serve/servers.h
 BUILT_SOURCES += %D%/commands.inc
 CLEANFILES += %D%/commands.inc
@@ -37,6 +37,7 @@ include cli/repl/local.mk
 include cli/store/local.mk
 include cli/cluster/local.mk
 include cli/demo/local.mk
+include cli/share/local.mk
 include cli/doctor/local.mk
 include cli/fleet/local.mk
 

@@ -31,6 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PACKAGES = ("probing", "probing_c")
 NATIVE = "probing_c/native/"
+DATA = ".data/data"  # of the environment
 START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing_c.pth")
 HOOKS = tuple(name for name in START if name.endswith(".pth"))
 BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
@@ -41,6 +42,23 @@ probing-c = probing_c._tool:main
 [jupyter_serverproxy_servers]
 probing = probing_c._jupyter:proxied
 """
+CLASSIFIERS = (
+    "Development Status :: 4 - Beta",
+    "Environment :: Console",
+    "Intended Audience :: Developers",
+    "Intended Audience :: Science/Research",
+    "Intended Audience :: System Administrators",
+    "License :: OSI Approved :: Apache Software License",
+    "Operating System :: POSIX :: Linux",
+    "Programming Language :: C",
+    "Programming Language :: Python :: 3",
+    "Programming Language :: Python :: 3 :: Only",
+    "Programming Language :: Python :: Implementation :: CPython",
+    "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    "Topic :: Software Development :: Debuggers",
+    "Topic :: System :: Monitoring",
+    "Typing :: Typed",
+)
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same input gives the same wheel
 
 
@@ -54,20 +72,23 @@ def metadata():
         "Metadata-Version: 2.1",
         "Name: probing-c",
         "Version: " + version(),
-        "Summary: See inside a live Python training job",
+        "Summary: See inside a live Python training job: stacks, SQL, profiles, a debugger, crash dumps",
+        "Author: The Probing authors",
         "License: Apache-2.0",
+        "Keywords: debugger,profiler,stack,pytorch,training,sql,crash,gdb,dap",
         "Requires-Python: >=3.6",
-        "Classifier: Operating System :: POSIX :: Linux",
-        "Classifier: Programming Language :: Python :: Implementation :: CPython",
-        "Classifier: Typing :: Typed",
-        "Description-Content-Type: text/markdown",
+        "Platform: Linux",
     ]
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as text:
+    head += ["Classifier: " + one for one in CLASSIFIERS]
+    head += ["Classifier: Programming Language :: Python :: 3.{}".format(minor) for minor in range(6, 16)]
+    head += ["Description-Content-Type: text/markdown; charset=UTF-8"]
+    with open(os.path.join(HERE, "DESCRIPTION.md"), encoding="utf-8") as text:
         return "\n".join(head) + "\n\n" + text.read()
 
 
 def tag():
-    return "py3-none-linux_" + platform.machine()
+    """PROBING_WHEEL_PLATFORM: what packaging/wheel/wheel.sh found that it runs on."""
+    return "py3-none-" + (os.environ.get("PROBING_WHEEL_PLATFORM") or "linux_" + platform.machine())
 
 
 def run(command, folder):
@@ -85,7 +106,7 @@ def compiled(folder, keeps=False):
     if not os.path.exists(os.path.join(folder, "config.status")):
         run([os.path.join(ROOT, "configure"), "-q"] + ([] if keeps else ["--disable-dependency-tracking"]), folder)
     run(["make", "-j", str(len(os.sched_getaffinity(0)))], folder)
-    run(["make", "python-native"], folder)
+    run(["make", "python-native", "python-share"], folder)
     return os.path.join(folder, "python", "native")
 
 
@@ -114,12 +135,25 @@ def sources(native):
     yield "probing_c/icon.svg", 0o644, os.path.join(ROOT, "serve", "page", "icon.svg")
     for name in BINARIES + tuple(name for name in OPTIONAL if os.path.exists(os.path.join(native, name))):
         yield NATIVE + name, 0o755, os.path.join(native, name)
+    for name in vendored(native):
+        yield NATIVE + name, 0o755, os.path.join(native, name)
+    info, beside = "probing_c-" + version(), os.path.dirname(os.path.abspath(native))
+    for target, folder in (("probing_c/share", os.path.join(beside, "share")), (info + DATA, os.path.join(beside, "data")),
+                           (info + ".dist-info/licenses", os.path.join(native, "licences"))):
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "**", "*"), recursive=True)):
+            if os.path.isfile(path):
+                yield target + path[len(folder):], 0o644, path
+
+
+def vendored(native):
+    """Libraries of others that packaging/wheel/vendor.py put beside ours, which it stripped, too."""
+    return sorted(name for name in os.listdir(native) if ".so" in name and name not in BINARIES)
 
 
 def contents(native):
     """The same with the bytes of each."""
     for name, mode, path in sources(native):
-        if name.startswith(NATIVE):
+        if name.startswith(NATIVE) and not vendored(native):
             yield name, mode, stripped(path)
         else:
             with open(path, "rb") as text:
@@ -130,7 +164,7 @@ def linked(native, folder):
     """A folder of links to what the wheel would have."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, _, path in sources(native):
-        if os.path.exists(path) and name not in HOOKS:
+        if os.path.exists(path) and name not in HOOKS and DATA not in name:
             link = os.path.join(folder, name)
             os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(path, link)

@@ -80,10 +80,10 @@ def _installed(name: str) -> List[str]:
 
 
 def _candidates(name: str) -> List[str]:
-    """Of the tree this is part of, or as installed; PROBING_BUILDDIR is a build folder elsewhere."""
+    """Of the pip package or the tree this is part of, or as installed; PROBING_BUILDDIR is a build folder elsewhere."""
     build = os.environ.get("PROBING_BUILDDIR")
     tree = os.path.dirname(os.path.dirname(_HERE))
-    found = [os.path.join(build, ".libs", name)] if build else _installed(name)
+    found = [os.path.join(build, ".libs", name)] if build else [os.path.join(os.path.dirname(tree), "native", name)] + _installed(name)
     return found + [os.path.join(tree, folder, ".libs", name) for folder in (".", "build", "b")]
 
 

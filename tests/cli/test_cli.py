@@ -15,7 +15,7 @@ from support.terminal import on_a_terminal
 PROBING = os.environ["PROBING"]
 COMMANDS = {"list": "ls l ps", "backtrace": "bt b dump remote", "debug": "dbg d attach", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
             "tasks": "async", "inspect": "", "profile": "record flamegraph performance perf p", "diff": "", "top": "", "crash": "", "memory": "mem",
-            "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "", "collect": "", "cluster": "", "serve": "", "export": "", "hang": "", "skill": "skills", "mcp": "", "kernel": "", "demo": "", "doctor": "",
+            "inject": "in i", "eval": "e", "repl": "r", "config": "cfg c", "detach": "", "launch": "", "collect": "", "cluster": "", "serve": "", "export": "", "hang": "", "skill": "skills", "mcp": "", "kernel": "", "gdb": "", "gdb-script": "", "vscode": "", "demo": "", "doctor": "",
             "help": "", "version": "", "completion": ""}
 USAGE, NOT_FOUND, QUERY_ERROR, UNSUPPORTED = 2, 3, 9, 6
 
