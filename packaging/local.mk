@@ -4,6 +4,7 @@ DEBIAN_FILES = %D%/debian/changelog %D%/debian/control %D%/debian/copyright %D%/
 	%D%/debian/libprobing-dev.install %D%/debian/libprobing0.lintian-overrides %D%/debian/probing.lintian-overrides %D%/debian/libprobing0.install %D%/debian/libprobing0.symbols %D%/debian/probing.install \
 	%D%/debian/probing.links %D%/debian/python3-probing.install
 EXTRA_DIST += %D%/dlopen_notes.py %D%/python_files.py %D%/release.py %D%/rpm/probing.spec %D%/rpm/rpmlint.toml $(DEBIAN_FILES)
+include packaging/wheel/local.mk
 
 # The libraries that are opened by name at run time: name, priority, what for (lib/base/dlopen_note.h).
 dlopen-notes: all
