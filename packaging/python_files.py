@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The Python files of the wheel in a folder of Python's, for distributions: python_files.py FOLDER PROGRAMS LIBRARIES.
+"""The Python files of the wheel in a folder of Python's, for distributions: python_files.py DESTDIR FOLDER PROGRAMS LIBRARIES.
+
+The folder is made below DESTDIR, as `make install` does.
 
 Where the wheel has programs and libraries of its own, links lead to those that are installed: PROGRAMS/probing, LIBRARIES/libprobe.so.
 """
@@ -16,7 +18,8 @@ sys.dont_write_bytecode = True
 import backend  # noqa: E402
 
 
-def main(folder: str, programs: str, libraries: str) -> None:
+def main(destdir: str, place: str, programs: str, libraries: str) -> None:
+    folder = destdir + place
     for package in backend.PACKAGES:
         os.makedirs(os.path.join(folder, package), exist_ok=True)
         for name in sorted(os.listdir(os.path.join(PYTHON, package))):
@@ -33,7 +36,7 @@ def main(folder: str, programs: str, libraries: str) -> None:
     native = os.path.join(folder, backend.NATIVE)
     os.makedirs(native, exist_ok=True)
     for path in (programs + "/probing", programs + "/probing-serve", libraries + "/libprobe.so", libraries + "/libprobing-nccl.so"):
-        os.symlink(path, os.path.join(native, os.path.basename(path)))
+        os.symlink(os.path.relpath(path, os.path.join(place, backend.NATIVE)), os.path.join(native, os.path.basename(path)))
 
 
 if __name__ == "__main__":
