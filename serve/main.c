@@ -19,7 +19,6 @@
 #include "serve/doors/log.h"
 #include "serve/doors/tokens.h"
 #include "serve/http/http.h"
-#include "serve/live/collector.h"
 #include "serve/live/runs.h"
 #include "serve/live/watch.h"
 #include "serve/mcp/mcp.h"
@@ -103,6 +102,11 @@ static int already(const struct prb_error *err)
     return 0;
 }
 
+static void collector_says(void *log, const char *line)
+{
+    prb_serve_log(log, "collector: %s", line);
+}
+
 static bool run(struct server *server, const char *const *files, struct prb_error *err)
 {
     pthread_t thread;
@@ -128,12 +132,13 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
                   stderr);
         prb_serve_log(server->serve.log, "started, process %d", (int)getpid());
         struct prb_error why = {0};
-        struct prb_collector *collector = prb_collector_new(server->serve.log, &why);
+        struct prb_collecting *collecting =
+            prb_collecting_begin(collector_says, server->serve.log, &why);
         if (why.code)
             prb_serve_log(server->serve.log, "no collector: %s", why.text);
         prb_http_run(server->http);
         pthread_join(thread, NULL);
-        prb_collector_free(collector);
+        prb_collecting_end(collecting);
         prb_text_end();
         prb_debuggers_end();
         prb_serve_log(server->serve.log, "ended");

@@ -25,7 +25,6 @@
 #define HISTORY 10.0   /* s between two rounds that publish it */
 #define AGAIN 5.0      /* s until a closed connection is opened anew */
 #define ASKERS_MAX 256 /* that wait for an answer to find */
-#define COLLECTOR_AGAIN_MS 5000
 
 /* One subject that is heard. */
 struct heard {
@@ -57,10 +56,7 @@ struct agent {
     char *askers[ASKERS_MAX]; /* where to answer find */
     unsigned asker_count;
     bool back, closed, end;
-    /* The collector's thread. */
-    pthread_t collector;
-    bool collects;
-    int collector_stop;
+    struct prb_collecting *collecting;
 };
 
 static void say(struct agent *agent, const char *line)
@@ -435,47 +431,6 @@ static void collector_says(void *context, const char *line)
     prb_agent_log(agent->log, "collector: %s", line);
 }
 
-static void *collect(void *context)
-{
-    struct agent *agent = context;
-    const struct prb_collect_options options = {
-        .stop_fd = agent->collector_stop, .say = collector_says, .context = agent};
-    struct pollfd stop = {.fd = agent->collector_stop, .events = POLLIN};
-    enum prb_code told = PRB_OK;
-    do {
-        struct prb_error err = {0};
-        uint64_t rows = 0;
-        if (prb_collect(&options, &rows, &err))
-            break;
-        if (err.code != told)
-            collector_says(agent, err.text);
-        told = err.code;
-    } while (poll(&stop, 1, COLLECTOR_AGAIN_MS) == 0);
-    return NULL;
-}
-
-static void begin_collector(struct agent *agent)
-{
-    const char *store = getenv("PROBING_STORE");
-    if (agent->options->no_collector ||
-        (store && (strcmp(store, "off") == 0 || strcmp(store, "0") == 0)))
-        return;
-    agent->collector_stop = eventfd(0, EFD_CLOEXEC);
-    agent->collects =
-        agent->collector_stop >= 0 && pthread_create(&agent->collector, NULL, collect, agent) == 0;
-}
-
-static void end_collector(struct agent *agent)
-{
-    uint64_t one = 1;
-    if (agent->collects) {
-        prb_write_all(agent->collector_stop, &one, sizeof one);
-        pthread_join(agent->collector, NULL);
-    }
-    if (agent->collector_stop >= 0)
-        close(agent->collector_stop);
-}
-
 /* ---- life ---- */
 
 static bool wait_some(struct agent *agent)
@@ -615,7 +570,6 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     if (!agent)
         return prb_nomem(err);
     agent->options = options;
-    agent->collector_stop = -1;
     agent->used = prb_clock_s();
     pthread_mutex_init(&agent->lock, NULL);
     agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -625,12 +579,16 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
         prb_agent_log(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
                       agent->entry.key, options->allow_control ? ",control" : "",
                       options->allow_eval ? ",eval" : "");
-        begin_collector(agent);
+        struct prb_error why = {0};
+        if (!options->no_collector)
+            agent->collecting = prb_collecting_begin(collector_says, agent, &why);
+        if (why.code)
+            collector_says(agent, why.text);
         if (options->ready)
             options->ready(options->context);
         while (turn(agent) && wait_some(agent))
             ;
-        end_collector(agent);
+        prb_collecting_end(agent->collecting);
         prb_agent_log(agent->log, "ended");
     }
     end(agent);
