@@ -936,6 +936,7 @@ struct prb_profile_style {
     bool full_filenames; /* else without the folder of sys.path */
     /* processes by rank, those without by pid; else each by its pid when there are several */
     bool group_rank;
+    bool together; /* several processes in one tree, without a row for each */
     bool inverted; /* flamegraph: innermost first */
     /* heatmap: the first file (any path ending in it); NULL: the program's own with the most time */
     const char *source;

@@ -96,13 +96,14 @@ static uint32_t child_named(struct prb_flame *flame, uint32_t parent, struct prb
     return prb_flame_child(flame, parent, label);
 }
 
-/* The rows above a thread's stacks: its process, if there are several, and itself, if wanted. */
+/* The rows above a thread's stacks: its process, if there are several that are shown apart, and
+ * itself, if wanted. */
 static uint32_t roots(struct prb_flame *flame, const struct prb_profile *profile, uint32_t thread,
                       const struct prb_profile_style *style, struct prb_buf *text)
 {
     const struct prb_profile_thread *one = &profile->threads[thread];
     uint32_t node = 0;
-    if (profile->process_count > 1 || style->group_rank) {
+    if ((profile->process_count > 1 && !style->together) || style->group_rank) {
         prb_label_process(text, &profile->processes[one->process], style);
         node = child_named(flame, node, text);
     }

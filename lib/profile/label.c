@@ -45,7 +45,7 @@ void prb_label_thread(struct prb_buf *out, const struct prb_profile_thread *thre
 void prb_label_process(struct prb_buf *out, const struct prb_profile_process *process,
                        const struct prb_profile_style *style)
 {
-    if (style->group_rank && process->rank >= 0) {
+    if ((style->group_rank || style->together) && process->rank >= 0) {
         prb_buf_addf(out, "rank %d", process->rank);
         return;
     }

@@ -33,6 +33,8 @@ void prb_profile_free(struct prb_profile *profile)
     prb_index_deinit(&box->frame_index);
     prb_index_deinit(&box->node_index);
     prb_index_deinit(&box->weight_index);
+    prb_index_deinit(&box->process_index);
+    prb_index_deinit(&box->thread_index);
     free(box->texts);
     free(box->processes);
     free(box->threads);

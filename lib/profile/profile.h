@@ -51,6 +51,7 @@ struct prb_profile_box {
     size_t text_count, text_cap, process_cap, thread_cap, function_cap, frame_cap, node_cap,
         weight_cap;
     struct prb_index text_index, function_index, frame_index, node_index, weight_index;
+    struct prb_index process_index, thread_index; /* of those that prb_profile_add added */
     struct prb_timeline timeline;
     struct prb_root roots[PRB_PROFILE_ROOTS_MAX];
     struct prb_where *wheres; /* by process */

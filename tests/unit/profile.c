@@ -2,7 +2,10 @@
  * functions. */
 #include "unit.h"
 
+#include <string.h>
+
 #include "profile/format/format.h"
+#include "profile/packed.h"
 #include "profile/profile.h"
 
 static struct prb_profile_box *new_box(void)
@@ -137,13 +140,94 @@ static void test_flame(void **state)
     prb_profile_free(&box->profile);
 }
 
+static void add_samples(struct prb_profile_box *box, const char *letters, uint64_t samples)
+{
+    uint32_t weight = prb_profile_weight(box, 0, stack(box, letters));
+    box->weights[weight].samples += samples;
+    box->weights[weight].ns += samples * 1000;
+    box->profile.samples += samples;
+}
+
+static uint64_t samples_of(const struct prb_profile *profile, const char *letters)
+{
+    struct prb_profile_box *box = (struct prb_profile_box *)profile;
+    uint32_t node = stack(box, letters);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < profile->weight_count; i++)
+        sum += profile->weights[i].node == node ? profile->weights[i].samples : 0;
+    return sum;
+}
+
+/* Two ranks, packed, become one; packed and added again, their processes go on. */
+static void test_packed(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    struct prb_profile_box *all = prb_profile_new(&err);
+    assert_non_null(all);
+    for (int round = 0; round < 2; round++)
+        for (int rank = 0; rank < 2; rank++) {
+            PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
+            struct prb_profile_box *box = new_box();
+            box->processes[0].rank = rank;
+            box->profile.seconds = 2;
+            add_samples(box, "abc", 3);
+            add_samples(box, rank ? "ab" : "xy", 5);
+            assert_ok(prb_profile_pack(&box->profile, false, &bytes, &err), err);
+            struct prb_profile *got = prb_profile_unpack(bytes.data, bytes.len, &err);
+            assert_non_null(got);
+            assert_int_equal(got->node_count, box->profile.node_count);
+            assert_ok(prb_profile_add(all, got, 2 * round, &err), err);
+            prb_profile_free(got);
+            prb_profile_free(&box->profile);
+        }
+    assert_int_equal(all->profile.process_count, 2);
+    assert_int_equal(all->profile.thread_count, 2);
+    assert_int_equal(all->profile.samples, 32);
+    assert_int_equal(samples_of(&all->profile, "abc"), 12);
+    assert_int_equal(samples_of(&all->profile, "ab"), 10);
+    assert_int_equal(samples_of(&all->profile, "xy"), 10);
+    assert_true(all->profile.seconds == 4);
+    prb_profile_free(&all->profile);
+}
+
+/* What is cut short, or has another byte anywhere, is refused or harmless. */
+static void test_packed_is_hostile(void **state)
+{
+    (void)state;
+    struct prb_error err = {0};
+    PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
+    struct prb_profile_box *box = new_box();
+    add_samples(box, "abc", 3);
+    add_samples(box, "xy", 500);
+    assert_ok(prb_profile_pack(&box->profile, true, &bytes, &err), err);
+    prb_profile_free(&box->profile);
+    for (size_t len = 0; len < bytes.len; len++) {
+        char *cut = memcpy(test_malloc(len + 1), bytes.data, len);
+        assert_null(prb_profile_unpack(cut, len, &err));
+        assert_int_equal(err.code, PRB_CORRUPT);
+        test_free(cut);
+    }
+    static const char others[] = {0, 1, 2, 0x7f, (char)0x80, (char)0xff};
+    for (size_t at = 0; at < bytes.len; at++)
+        for (size_t i = 0; i < sizeof others; i++) {
+            char kept = bytes.data[at];
+            bytes.data[at] = others[i];
+            struct prb_profile *got = prb_profile_unpack(bytes.data, bytes.len, &err);
+            struct prb_profile_box *all = prb_profile_new(&err);
+            assert_true(!got || prb_profile_add(all, got, 0, &err));
+            prb_profile_free(got);
+            prb_profile_free(&all->profile);
+            bytes.data[at] = kept;
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_entry_once),
-        cmocka_unit_test(test_timeline_through_its_file),
-        cmocka_unit_test(test_visits),
-        cmocka_unit_test(test_flame),
+        cmocka_unit_test(test_every_entry_once), cmocka_unit_test(test_timeline_through_its_file),
+        cmocka_unit_test(test_visits),           cmocka_unit_test(test_flame),
+        cmocka_unit_test(test_packed),           cmocka_unit_test(test_packed_is_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
