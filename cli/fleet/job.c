@@ -14,8 +14,18 @@ struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *
 struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
                                        struct prb_error *err)
 {
+    return prb_run_open_job_while(run, budget, NULL, NULL, err);
+}
+
+struct prb_fleet *prb_run_open_job_while(const struct prb_run *run, double budget,
+                                         bool (*go_on)(void *context), void *context,
+                                         struct prb_error *err)
+{
     const char *timeout = run->globals[PRB_GLOBAL_TIMEOUT].text;
-    struct prb_fleet_options options = {.bus = run->globals[PRB_GLOBAL_BUS].text, .budget = budget};
+    struct prb_fleet_options options = {.bus = run->globals[PRB_GLOBAL_BUS].text,
+                                        .budget = budget,
+                                        .go_on = go_on,
+                                        .context = context};
     char *end = NULL;
     if (timeout)
         options.budget = strtod(timeout, &end);

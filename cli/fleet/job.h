@@ -12,6 +12,10 @@ struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *
 /* The same, with a budget for each question where --timeout gives none (0: the kind's). */
 struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
                                        struct prb_error *err) PRB_MUST_CHECK;
+/* The same, and go_on is asked some times a second while an answer is waited for: false ends it. */
+struct prb_fleet *prb_run_open_job_while(const struct prb_run *run, double budget,
+                                         bool (*go_on)(void *context), void *context,
+                                         struct prb_error *err) PRB_MUST_CHECK;
 /* Only what of it runs on this host, whatever bus is configured: for commands that need a process. */
 struct prb_fleet *prb_run_open_job_here(const struct prb_run *run,
                                         struct prb_error *err) PRB_MUST_CHECK;

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/command.h"
+#include "cli/fleet/job.h"
 #include "cli/print/out.h"
 #include "cli/serve/servers.h"
+#include "fleet/objects.h"
 #include "format/format.h"
 #include "inject/control.h"
 
@@ -28,16 +29,31 @@ PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_
 /* What a line shows. */
 struct view {
     const struct prb_process_list *list;
+    const char *const *hosts; /* of a job: of each process; else NULL */
     struct prb_grid *grid;
     bool verbose, ranks, probes;
     double now;
     bool *shown; /* tree: by index */
 };
 
-static const struct prb_process *parent_of(const struct prb_process_list *list,
-                                           const struct prb_process *one)
+static bool is_child(const struct view *view, size_t child, size_t of)
 {
-    return one->ppid == one->pid ? NULL : prb_process_find(list, one->ppid);
+    const struct prb_process *items = view->list->items;
+    return items[child].ppid == items[of].pid && items[child].pid != items[of].pid &&
+           (!view->hosts || strcmp(view->hosts[child], view->hosts[of]) == 0);
+}
+
+static bool has_parent(const struct view *view, size_t index)
+{
+    for (size_t i = 0; i < view->list->count; i++)
+        if (is_child(view, index, i))
+            return true;
+    return false;
+}
+
+static bool has_probe(const struct view *view, const struct prb_process *one)
+{
+    return view->hosts ? one->has_probe : prb_control_seen(one->pid);
 }
 
 static bool add_started(struct view *view, double started)
@@ -89,6 +105,8 @@ static bool add_process(struct view *view, const struct prb_process *one, const 
     bool ok = prb_grid_addf(view->grid, "%d", (int)one->pid);
     if (view->verbose)
         ok = ok && prb_grid_addf(view->grid, "%d", (int)one->ppid) && add_owner(view, one);
+    if (view->hosts)
+        ok = ok && prb_grid_adds(view->grid, view->hosts[one - view->list->items]);
     if (view->ranks)
         ok = ok && add_rank(view, one);
     ok = ok && prb_grid_adds(view->grid, one->python);
@@ -96,7 +114,7 @@ static bool add_process(struct view *view, const struct prb_process *one, const 
     ok = ok && prb_grid_add(view->grid, rss, strlen(rss), true);
     ok = ok && prb_grid_addf(view->grid, "%d", one->threads) && add_started(view, one->started);
     if (view->probes)
-        ok = ok && prb_grid_adds(view->grid, prb_control_seen(one->pid) ? "yes" : "");
+        ok = ok && prb_grid_adds(view->grid, has_probe(view, one) ? "yes" : "");
     if (view->verbose)
         ok = ok && prb_grid_adds(view->grid, one->executable);
     return ok && add_command(view, one, branch);
@@ -116,14 +134,14 @@ static bool add_branch(struct view *view, size_t index, const char *indent, cons
     if (depth == DEPTH_MAX)
         return true;
     for (size_t i = 0; i < list->count; i++)
-        if (!view->shown[i] && list->items[i].ppid == list->items[index].pid)
+        if (!view->shown[i] && is_child(view, i, index))
             last = i;
     const char *line = !*branch ? "" : strncmp(branch, "└", strlen("└")) == 0 ? "   " : "│  ";
     PRB_AUTO_FREE char *deeper = NULL;
     if (asprintf(&deeper, "%s%s", indent, line) < 0)
         return false;
     for (size_t i = 0; i < list->count; i++)
-        if (!view->shown[i] && list->items[i].ppid == list->items[index].pid &&
+        if (!view->shown[i] && is_child(view, i, index) &&
             !add_branch(view, i, deeper, i == last ? "└─ " : "├─ ", depth + 1))
             return false;
     return true;
@@ -135,7 +153,7 @@ static bool fill(struct view *view, bool tree)
     for (size_t i = 0; i < list->count; i++) {
         if (!tree && !add_process(view, &list->items[i], ""))
             return false;
-        if (tree && !parent_of(list, &list->items[i]) && !add_branch(view, i, "", "", 0))
+        if (tree && !has_parent(view, i) && !add_branch(view, i, "", "", 0))
             return false;
     }
     /* A process that a moving parent left out of every branch still shows. */
@@ -147,11 +165,13 @@ static bool fill(struct view *view, bool tree)
 
 static struct prb_grid *new_grid(const struct view *view)
 {
-    const char *names[12];
+    const char *names[13];
     size_t count = 0;
     names[count++] = "PID";
     if (view->verbose)
         names[count++] = "PARENT", names[count++] = "USER";
+    if (view->hosts)
+        names[count++] = "HOST";
     if (view->ranks)
         names[count++] = "RANK";
     names[count++] = "PYTHON";
@@ -168,20 +188,21 @@ static struct prb_grid *new_grid(const struct view *view)
 }
 
 static bool print_text(const struct prb_run *run, const struct prb_process_list *list,
-                       struct prb_error *err)
+                       const char *const *hosts, struct prb_error *err)
 {
     PRB_AUTO_FREE bool *shown = calloc(list->count + 1, sizeof *shown);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     struct view view = {
         .list = list,
+        .hosts = hosts,
         .verbose = run->verbose,
         .now = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
         .shown = shown,
     };
     for (size_t i = 0; i < list->count; i++) {
         view.ranks = view.ranks || list->items[i].rank >= 0;
-        view.probes = view.probes || run->verbose || prb_control_seen(list->items[i].pid);
+        view.probes = view.probes || run->verbose || has_probe(&view, &list->items[i]);
     }
     if (list->count == 0) {
         prb_out_note("no Python process is visible to this user");
@@ -223,15 +244,92 @@ static bool keep_below(struct prb_process_list *list, const struct prb_run *run,
     return true;
 }
 
+/* ---- the ranks of a job ---- */
+
+/* The texts stay the object's. */
+static struct prb_process process_of(const json_t *one, int rank)
+{
+#define NUMBER(name) json_integer_value(json_object_get(one, name))
+#define TEXT(name) json_string_value(json_object_get(one, name))
+    const json_t *world = json_object_get(one, "world_size");
+    return (struct prb_process){
+        .pid = (pid_t)NUMBER("pid"),
+        .ppid = (pid_t)NUMBER("ppid"),
+        .uid = (uid_t)NUMBER("uid"),
+        .name = TEXT("name"),
+        .command = TEXT("command"),
+        .python = TEXT("python"),
+        .executable = TEXT("executable"),
+        .started = json_number_value(json_object_get(one, "started")),
+        .cpu = json_number_value(json_object_get(one, "cpu")),
+        .rss = NUMBER("rss"),
+        .threads = (int)NUMBER("threads"),
+        .rank = rank,
+        .world_size = json_is_integer(world) ? (int)NUMBER("world_size") : -1,
+        .has_probe = json_is_true(json_object_get(one, "has_probe")),
+    };
+#undef NUMBER
+#undef TEXT
+}
+
+static bool print_objects(const struct prb_run *run, const struct prb_rank_objects *objects,
+                          struct prb_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < objects->count; i++)
+        count += json_array_size(objects->items[i].list);
+    PRB_AUTO_FREE struct prb_process *items = calloc(count + 1, sizeof *items);
+    PRB_AUTO_FREE const char **hosts = calloc(count + 1, sizeof *hosts);
+    struct prb_process_list list = {items, 0};
+    if (!items || !hosts)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < objects->count; i++) {
+        const struct prb_rank_object *of = &objects->items[i];
+        for (size_t k = 0; k < json_array_size(of->list); k++) {
+            hosts[list.count] = of->host;
+            items[list.count++] = process_of(json_array_get(of->list, k), of->rank);
+        }
+    }
+    return print_text(run, &list, hosts, err);
+}
+
+static bool of_job(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    PRB_AUTO(prb_rank_objects) struct prb_rank_objects objects = {0};
+    const char *args = run->options[TREE].count ? "{\"children\": true}" : "{}";
+    if (!fleet || !prb_fleet_ask(fleet, "list", args, &objects, &coverage, err) ||
+        !prb_run_covered(run, &coverage, err))
+        return false;
+    prb_rank_objects_sort(&objects);
+    if (run->options[JSON].count) {
+        fputs("{\"rows\": ", stdout);
+        prb_rank_objects_json(&objects, stdout);
+        fputs(",\n\"coverage\": ", stdout);
+        prb_coverage_json(&coverage, stdout);
+        fputs("}\n", stdout);
+        return true;
+    }
+    if (objects.count && !print_objects(run, &objects, err))
+        return false;
+    prb_out_coverage(&coverage);
+    return true;
+}
+
 static bool run_list(const struct prb_run *run, struct prb_error *err)
 {
+    if (prb_run_job(run))
+        return of_job(run, err);
+    if (prb_run_has_target(run))
+        return prb_usage(run, err, "list takes no target but a job: -t @JOB");
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
     if (!list || (run->options[BELOW].count && !keep_below(list, run, err)))
         return false;
     if (!run->options[JSON].count) {
         if (!run->options[BELOW].count)
             prb_servers_note();
-        return print_text(run, list, err);
+        return print_text(run, list, NULL, err);
     }
     prb_process_list_json(list, prb_control_seen, stdout);
     return true;
@@ -242,15 +340,18 @@ const struct prb_command prb_command_list = {
     .aliases = "ls l ps",
     .summary = "list the Python processes",
     .arguments = "",
-    .target = PRB_USES_NO_TARGET,
+    .target = PRB_USES_TARGET_IF_GIVEN,
     .description = "Lists every process that has a CPython inside and that you may see: its rank "
                    "and the number of ranks when its "
                    "environment says (RANK, WORLD_SIZE and their likes), the version of Python, "
                    "CPU time as a share of its "
                    "life, resident memory, threads, start, whether a probe listens "
                    "in it (when one does anywhere), command. -v adds parent, user and "
-                   "executable. A note says where servers of yours are.",
+                   "executable. A note says where servers of yours are.\n\n"
+                   "With -t @JOB: the ranks of a job with their hosts; with --tree also what they "
+                   "started.",
     .options = options,
-    .examples = "probing list --tree\n",
+    .examples = "probing list --tree\n"
+                "probing -t @ list  # the ranks of the job\n",
     .run = run_list,
 };

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/fleet/job.h"
 #include "cli/look/many.h"
 #include "cli/look/watch.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "fleet/sql.h"
 
 #define WATCH_SECONDS 2.0
 #define WATCH_LEAST 0.1
@@ -29,16 +31,24 @@ static const struct prb_option options[] = {
 
 /* The columns of the statement, and of struct process below; NAN: NULL. */
 enum { RESIDENT, OWN, FILES, SHARED, SWAP, PEAK, USED, LIMIT, NUMBERS };
-#define NEWEST "WHERE timestamp > now() - 10 GROUP BY pid HAVING max(timestamp)"
-#define SELECT                                                                                     \
-    "SELECT pid, rank, memory_mb, anon, file, shared, swap, peak, cgroup_used, cgroup_limit "      \
-    "FROM memory_usage " NEWEST " ORDER BY rank, pid"
-#define SELECT_GPU                                                                                 \
-    "SELECT gpu_pid, gpu_id, memory_mb FROM gpu_processes WHERE timestamp > now() - 10 "           \
-    "GROUP BY 1, 2 HAVING max(timestamp) ORDER BY 2"
+#define COLUMNS "memory_mb, anon, file, shared, swap, peak, cgroup_used, cgroup_limit"
+#define NEWEST(by) "WHERE timestamp > now() - 10 GROUP BY " by " HAVING max(timestamp)"
+#define GPU "FROM gpu_processes " NEWEST("1, 2, 4") " ORDER BY 2"
+/* The processes of this machine, and the ranks of a job, where a pid is one of its host. */
+static const struct {
+    const char *memory, *gpu, *rows;
+} statements[] = {
+    {"SELECT pid, rank, '', " COLUMNS " FROM memory_usage " NEWEST("pid") " ORDER BY rank, pid",
+     "SELECT gpu_pid, gpu_id, memory_mb, '' " GPU, "SELECT * FROM memory_usage " NEWEST("pid")},
+    {"SELECT pid, _rank, _host, " COLUMNS
+     " FROM memory_usage " NEWEST("_rank, pid") " ORDER BY _rank, pid",
+     "SELECT gpu_pid, gpu_id, memory_mb, _host " GPU,
+     "SELECT * FROM memory_usage " NEWEST("_rank, pid")},
+};
 
 struct process {
     pid_t pid;
+    char host[80];           /* of a job's rank */
     int rank;                /* -1: none */
     double numbers[NUMBERS]; /* MB */
     double first;            /* its resident memory when the command began to watch */
@@ -47,6 +57,7 @@ struct process {
 
 struct view {
     struct prb_db *db;
+    bool job; /* the ranks of a job */
     bool watch;
     double begin; /* s, monotonic: of the first screen */
     struct process *processes;
@@ -61,10 +72,15 @@ static double number_of(const struct prb_value *value)
                                         : NAN;
 }
 
-static struct process *find(struct view *view, pid_t pid)
+static const char *text_of(const struct prb_value *value)
+{
+    return value->type == PRB_TEXT ? value->text : "";
+}
+
+static struct process *find(struct view *view, pid_t pid, const char *host)
 {
     for (size_t i = 0; i < view->count; i++)
-        if (view->processes[i].pid == pid)
+        if (view->processes[i].pid == pid && strcmp(view->processes[i].host, host) == 0)
             return &view->processes[i];
     return NULL;
 }
@@ -76,7 +92,7 @@ static bool take_row(void *context, size_t columns, const char *const *names,
     (void)columns, (void)names;
     if (!row)
         return true;
-    struct process *process = find(view, (pid_t)row[0].integer);
+    struct process *process = find(view, (pid_t)row[0].integer, text_of(&row[2]));
     bool known = process != NULL;
     if (!known) {
         struct process *more =
@@ -88,11 +104,12 @@ static bool take_row(void *context, size_t columns, const char *const *names,
         view->processes = more;
         process = &more[view->count++];
         *process = (struct process){.pid = (pid_t)row[0].integer};
+        snprintf(process->host, sizeof process->host, "%s", text_of(&row[2]));
     }
     process->rank = row[1].type == PRB_INTEGER ? (int)row[1].integer : -1;
     process->gpu = NAN;
     for (size_t i = 0; i < NUMBERS; i++)
-        process->numbers[i] = number_of(&row[2 + i]);
+        process->numbers[i] = number_of(&row[3 + i]);
     if (!known)
         process->first = process->numbers[RESIDENT];
     return true;
@@ -101,7 +118,7 @@ static bool take_row(void *context, size_t columns, const char *const *names,
 static bool take_gpu(void *context, size_t columns, const char *const *names,
                      const struct prb_value *row)
 {
-    struct process *process = row ? find(context, (pid_t)row[0].integer) : NULL;
+    struct process *process = row ? find(context, (pid_t)row[0].integer, text_of(&row[3])) : NULL;
     (void)columns, (void)names;
     if (process && row[2].type == PRB_REAL)
         process->gpu = (isnan(process->gpu) ? 0 : process->gpu) + row[2].real;
@@ -138,13 +155,14 @@ static bool add_limit(struct prb_grid *grid, double used, double limit)
 
 /* Which columns are shown beyond those that every process has. */
 struct shown {
-    bool rank, gpu, limit;
+    bool host, rank, gpu, limit;
 };
 
 static struct shown what_is_known(const struct view *view)
 {
     struct shown shown = {0};
     for (size_t i = 0; i < view->count; i++) {
+        shown.host |= strcmp(view->processes[i].host, view->processes[0].host) != 0;
         shown.rank |= view->processes[i].rank >= 0;
         shown.gpu |= !isnan(view->processes[i].gpu);
         shown.limit |= !isnan(view->processes[i].numbers[LIMIT]);
@@ -159,6 +177,8 @@ static bool add_process(struct prb_grid *grid, const struct view *view, const st
     bool good = prb_grid_addf(grid, "%d", (int)process->pid);
     if (process->rank >= 0)
         snprintf(number, sizeof number, "%d", process->rank);
+    if (shown->host)
+        good = good && prb_grid_adds(grid, process->host);
     if (shown->rank)
         good = good && prb_grid_add(grid, number, strlen(number), true);
     for (size_t i = RESIDENT; i <= PEAK; i++)
@@ -179,6 +199,8 @@ static struct prb_grid *make_grid(const struct view *view, const struct shown *s
 {
     const char *names[16] = {"pid"};
     size_t count = 1;
+    if (shown->host)
+        names[count++] = "host";
     if (shown->rank)
         names[count++] = "rank";
     static const char *const numbers[] = {"resident", "own", "files", "shared", "swap", "peak"};
@@ -200,9 +222,9 @@ static bool draw(void *context, FILE *out, struct prb_error *err)
     struct view *view = context;
     struct prb_error no_gpu = {0};
     double now = prb_clock_s();
-    if (!prb_db_query(view->db, SELECT, take_row, view, err))
+    if (!prb_db_query(view->db, statements[view->job].memory, take_row, view, err))
         return view->failed ? prb_cli_fail(err, PRB_NOMEM, "", "out of memory") : false;
-    if (!prb_db_query(view->db, SELECT_GPU, take_gpu, view, &no_gpu))
+    if (!prb_db_query(view->db, statements[view->job].gpu, take_gpu, view, &no_gpu))
         prb_out_note(no_gpu.text);
     if (view->begin <= 0)
         view->begin = now;
@@ -229,6 +251,23 @@ static bool show(const struct prb_run *run, struct prb_db *db, pid_t pid, double
     return good;
 }
 
+static bool of_job(const struct prb_run *run, double seconds, struct prb_error *err)
+{
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
+    PRB_AUTO(prb_db)
+    struct prb_db *db = fleet ? prb_fleet_db(fleet, strict, &coverage, err) : NULL;
+    struct view view = {.db = db, .job = true, .watch = seconds > 0};
+    bool good =
+        db && (seconds > 0 ? prb_watch(0, seconds, draw, &view, err) : draw(&view, stdout, err));
+    free(view.processes);
+    if (!good || !prb_run_covered(run, &coverage, err))
+        return false;
+    prb_out_coverage(&coverage);
+    return true;
+}
+
 static bool run_memory(const struct prb_run *run, struct prb_error *err)
 {
     bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
@@ -238,9 +277,12 @@ static bool run_memory(const struct prb_run *run, struct prb_error *err)
     if (run->options[FORMAT].count) {
         if (seconds > 0)
             return prb_usage(run, err, "--format prints once: leave out --watch");
-        return prb_query_print_of(run, "SELECT * FROM memory_usage " NEWEST,
-                                  run->options[FORMAT].text, ranks, subprocesses, false, err);
+        bool job = prb_run_job(run) && !ranks && !subprocesses;
+        return prb_query_print_of(run, statements[job].rows, run->options[FORMAT].text, ranks,
+                                  subprocesses, false, err);
     }
+    if (prb_run_job(run) && !ranks && !subprocesses)
+        return of_job(run, seconds, err);
     if (ranks || subprocesses) {
         PRB_AUTO(prb_many) struct prb_many *many = prb_many_open(run, ranks, subprocesses, err);
         PRB_AUTO(prb_db) struct prb_db *db = many ? prb_many_db(many, err) : NULL;
@@ -269,6 +311,7 @@ const struct prb_command prb_command_memory = {
         "The same as rows: the tables memory_usage, system.cgroup, gpu_metrics and gpu_processes.",
     .options = options,
     .examples = "probing 12345 memory --watch\n"
-                "probing 12345 memory --ranks  # of all ranks of the job\n",
+                "probing 12345 memory --ranks  # of all ranks of the job on this host\n"
+                "probing -t @ memory  # of all ranks on all its hosts\n",
     .run = run_memory,
 };

@@ -4,13 +4,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/ends.h"
+#include "cli/fleet/job.h"
+#include "cli/fleet/sampling.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/profile/memory.h"
@@ -85,6 +89,8 @@ struct profiling {
     double seconds;
     pid_t child;
     bool progress;
+    int wake;     /* of a job: a signal that ends it */
+    double begun; /* s, monotonic: the same */
 };
 
 PRB_DEFINE_AUTO_PTR(prb_profiler, struct prb_profiler, prb_profiler_free)
@@ -131,8 +137,8 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
     return true;
 }
 
-/* "profile-1234-20260131-120000.svg" */
-static void choose_path(struct profiling *p, pid_t pid)
+/* "profile-1234-20260131-120000.svg"; who: the pid, or the job's name. */
+static void choose_path_of(struct profiling *p, const char *who)
 {
     const char *given = p->run->options[OUTPUT].text, *suffix = p->format->suffixes;
     char when[32] = "";
@@ -144,8 +150,17 @@ static void choose_path(struct profiling *p, pid_t pid)
     }
     if (localtime_r(&now, &parts))
         strftime(when, sizeof when, "%Y%m%d-%H%M%S", &parts);
-    snprintf(p->path, sizeof p->path, "profile-%d-%s%.*s", (int)pid, when,
-             (int)strcspn(suffix, " "), suffix);
+    snprintf(p->path, sizeof p->path, "profile-%s-%s%.*s", who, when, (int)strcspn(suffix, " "),
+             suffix);
+    for (char *at = p->path; (at = strpbrk(at, "/ \n"));)
+        *at = '_';
+}
+
+static void choose_path(struct profiling *p, pid_t pid)
+{
+    char who[16];
+    snprintf(who, sizeof who, "%d", (int)pid);
+    choose_path_of(p, who);
 }
 
 static bool read_options(struct profiling *p, struct prb_error *err)
@@ -377,6 +392,86 @@ static bool run_memory(struct profiling *p, struct prb_error *err)
     return write_profile(p, profile, err);
 }
 
+/* ---- the ranks of a job ---- */
+
+#define ROUND 5.0 /* s that ranks sample until they tell */
+
+static bool job_goes_on(void *context)
+{
+    const struct profiling *p = context;
+    struct pollfd wake = {.fd = p->wake, .events = POLLIN};
+    if (p->progress)
+        fprintf(stderr, "\r\033[Kprobing: %.1f s; Ctrl-C ends it", prb_clock_s() - p->begun);
+    return poll(&wake, 1, 0) <= 0;
+}
+
+/* Round by round, so that what ends it loses one of them. */
+static bool sample_job(const struct profiling *p, struct prb_job_sampling *sampling,
+                       struct prb_error *err)
+{
+    double left = p->seconds;
+    while (!sampling->ended && !sampling->silent) {
+        if (!prb_job_sample(sampling, left, err))
+            return false;
+        if (p->seconds > 0 && (left = p->seconds - (prb_clock_s() - p->begun)) < 0.1)
+            break;
+    }
+    return sampling->sum.profile ||
+           prb_cli_fail(err, PRB_TIMEOUT, "", "ended before any rank had told what it saw");
+}
+
+static bool write_job(struct profiling *p, struct prb_job_sampling *sampling, struct prb_error *err)
+{
+    struct prb_profile *profile = sampling->sum.profile;
+    if (p->progress)
+        fputs("\r\033[K", stderr);
+    if (!prb_run_covered(p->run, &sampling->coverage, err))
+        return false;
+    /* Each rank has a clock of its own. */
+    profile->skipped /= profile->process_count ? profile->process_count : 1;
+    report(profile, p->run->verbose);
+    prb_job_note_uneven(profile);
+    if (!write_profile(p, profile, err))
+        return false;
+    prb_out_coverage(&sampling->coverage);
+    return true;
+}
+
+static bool run_job(struct profiling *p, struct prb_error *err)
+{
+    const struct prb_run *run = p->run;
+    if (run->options[RANKS].count)
+        return prb_usage(run, err, "-t @JOB is all ranks: leave out --ranks");
+    if (p->format->timeline)
+        return prb_cli_fail(err, PRB_USAGE, "one rank of this host: -t @JOB:0",
+                            "the format %s shows when, and ranks tell how much", p->format->name);
+    p->style.together = !p->style.group_rank;
+    PRB_AUTO_FD int wake = p->wake = prb_take_ends();
+    PRB_AUTO(prb_job_sampling)
+    struct prb_job_sampling sampling = {
+        .run = run,
+        .how = &p->sampling,
+        .longest = p->seconds > 0 && p->seconds < ROUND ? p->seconds : ROUND,
+        .go_on = job_goes_on,
+        .context = p,
+    };
+    p->begun = prb_clock_s();
+    if (!prb_job_sampling_begin(&sampling, err))
+        return false;
+    choose_path_of(p, prb_fleet_info(sampling.fleet)->job);
+    if (!prb_profile_check_output(p->path, err))
+        return false;
+    p->begun = prb_clock_s();
+    return sample_job(p, &sampling, err) && write_job(p, &sampling, err);
+}
+
+/* One rank, and a format that needs a timeline: as any process of this host. */
+static bool is_one_rank(const struct prb_run *run)
+{
+    const char *colon = strchr(prb_run_job(run), ':');
+    return colon && prb_word_is_pid(colon + 1);
+}
+
 static bool run_profile(const struct prb_run *run, struct prb_error *err)
 {
     struct profiling p = {.run = run, .progress = isatty(STDERR_FILENO)};
@@ -390,8 +485,11 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
         return prb_usage(run, err, "--live goes with --mode memory");
     if (program && (named || ranks))
         return prb_usage(run, err, "give a target or a program to start, not both");
-    if (!read_options(&p, err) ||
-        (!program && (named || !ranks) && !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
+    if (!read_options(&p, err))
+        return false;
+    if (prb_run_job(run) && !(p.format->timeline && is_one_rank(run)))
+        return run_job(&p, err);
+    if ((!program && (named || !ranks) && !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
         return false;
     choose_path(&p, program ? getpid() : pid);
     if (!prb_profile_check_output(p.path, err))
@@ -433,12 +531,16 @@ const struct prb_command prb_command_profile = {
         "of "
         "Python, native code and torch. Where it does so already (config "
         "probing.memory.profile=on), and -d is not given, the profile is of all since then.\n\n"
+        "With -t @JOB all ranks sample at the same time, on their hosts; the result is one tree, "
+        "with --group rank a row for each rank. A function that one rank is in far more or less "
+        "than most is named. Formats with a timeline need one rank of this host.\n\n"
         "With --native a thread that runs is stopped alone, for the copy of its registers and "
         "stack bytes only; one that waits is not.",
     .options = options,
     .examples = "probing 1234 profile -d 5 -o train.svg\n"
                 "probing 1234 record --native --idle -r 200 -f speedscope -o train.json\n"
                 "probing 1234 profile --mode memory --live -d 60 -o kept.svg\n"
+                "probing -t @ profile -d 10 -o job.svg  # all ranks of the job\n"
                 "probing profile -o run.svg -- python train.py --lr 0.001\n",
     .run = run_profile,
 };

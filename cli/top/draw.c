@@ -338,6 +338,9 @@ static void head(struct prb_drawing *drawing)
                  first->command ? first->command : "");
     else
         processes_line(top, line, sizeof line);
+    used = (int)strlen(line);
+    if (top->note && *top->note)
+        snprintf(line + used, sizeof line - (size_t)used, "; %s", top->note);
     prb_draw_cut(drawing, line, drawing->columns);
     prb_lines_end(drawing->out, PRB_LINE_PLAIN);
     snprintf(line, sizeof line,

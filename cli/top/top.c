@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cli/ends.h"
+#include "cli/fleet/job.h"
+#include "cli/fleet/sampling.h"
 #include "cli/look/database.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
@@ -41,6 +43,7 @@ struct showing {
     bool screen, failed;
     double delay, next; /* s of the profile */
     unsigned long updates, wanted;
+    int wake; /* of a job: a signal that ends it */
 };
 
 /* ---- updates ---- */
@@ -160,6 +163,72 @@ static bool show_kept(const struct prb_run *run, struct showing *showing, struct
     return good || prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
 }
 
+/* ---- the ranks of a job ---- */
+
+static bool job_goes_on(void *context)
+{
+    struct showing *showing = context;
+    struct pollfd wake = {.fd = showing->wake, .events = POLLIN};
+    bool changed = false;
+    if (poll(&wake, 1, 0) > 0)
+        return false;
+    if (!showing->screen || !showing->top.profile)
+        return true;
+    if (!take_keys(showing, &changed))
+        return false;
+    showing->failed = showing->failed || (changed && !show(showing));
+    return !showing->failed;
+}
+
+static bool show_rounds(struct showing *showing, struct prb_job_sampling *sampling,
+                        struct prb_error *err)
+{
+    while (!sampling->ended && !sampling->silent && !showing->failed &&
+           (!showing->wanted || showing->updates < showing->wanted)) {
+        if (!prb_job_sample(sampling, 0, err))
+            return false;
+        if (sampling->ended || showing->top.paused || !sampling->sum.profile)
+            continue;
+        showing->top.note = sampling->missing;
+        showing->failed = !prb_top_update(&showing->top, sampling->sum.profile) || !show(showing);
+        showing->updates++;
+    }
+    return true;
+}
+
+static bool run_job(const struct prb_run *run, struct showing *showing,
+                    const struct prb_profiler_options *how, struct prb_error *err)
+{
+    if (run->options[RANKS].count)
+        return prb_usage(run, err, "-t @JOB is all ranks: leave out --ranks");
+    if (showing->top.view == PRB_TOP_STEPS)
+        return prb_cli_fail(err, PRB_USAGE, "probing -t @JOB query \"SELECT * FROM comm_metrics\"",
+                            "the steps of a job are not shown by top -t @JOB");
+    showing->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    PRB_AUTO_FD int wake = showing->wake = prb_take_ends();
+    PRB_AUTO(prb_job_sampling)
+    struct prb_job_sampling sampling = {.run = run,
+                                        .how = how,
+                                        .longest = showing->delay,
+                                        .go_on = job_goes_on,
+                                        .context = showing};
+    if (!prb_job_sampling_begin(&sampling, err) || (showing->screen && !prb_screen_open(err)))
+        return false;
+    bool good = show_rounds(showing, &sampling, err);
+    if (showing->screen)
+        prb_screen_close();
+    bool shown = showing->top.profile != NULL, failed = showing->failed;
+    prb_top_deinit(&showing->top);
+    if (good && failed)
+        return prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
+    if (good && sampling.silent)
+        prb_out_note("no rank answers any more");
+    if (!good || !shown || !prb_run_covered(run, &sampling.coverage, err))
+        return good && !shown;
+    prb_out_coverage(&sampling.coverage);
+    return true;
+}
+
 /* ---- the command ---- */
 
 static bool read_options(const struct prb_run *run, struct showing *showing,
@@ -198,6 +267,8 @@ static bool run_top(const struct prb_run *run, struct prb_error *err)
     bool ranks = run->options[RANKS].count;
     if (!read_options(run, &showing, &sampling, err))
         return false;
+    if (prb_run_job(run))
+        return run_job(run, &showing, &sampling, err);
     if (prb_run_has_target(run) && is_kept(run) && showing.top.view == PRB_TOP_STEPS)
         return show_kept(run, &showing, err);
     if (prb_run_has_target(run) && prb_run_word(run) && prb_store_is(prb_run_word(run)))
@@ -266,6 +337,7 @@ const struct prb_command prb_command_top = {
     .options = options,
     .examples = "probing 1234 top\n"
                 "probing 1234 top --ranks --view processes  # ranks side by side\n"
+                "probing -t @ top  # all ranks of the job, on all its hosts\n"
                 "probing 1234 top --view steps\n"
                 "probing -t train.db top --view steps  # a job that is gone, from the store\n"
                 "probing 1234 top --count 1 | head -20  # one update as text\n",

@@ -81,6 +81,7 @@ struct prb_top {
     double seconds, interval; /* of the profile at the update; since the one before */
     uint64_t samples, dropped, skipped;
     double late;
+    const char *note; /* of a job: who does not answer, or NULL */
     /* how it is shown */
     enum prb_top_view view, back;
     enum prb_top_sort sort;

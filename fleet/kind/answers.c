@@ -1,36 +1,73 @@
-/* What the kinds "schema" and "rows" do with a host's reply: answers.h. */
+/* What kinds without at_host do with a host's reply: answers.h. */
 #include "fleet/kind/answers.h"
+
+#include <stdio.h>
 
 #include "base/error.h"
 
-static bool has_answer(const struct prb_answers *answers, size_t from, int rank)
+static bool corrupt(const struct prb_fleet_reply *reply, struct prb_error *err)
 {
-    for (size_t i = from; i < answers->count; i++)
-        if (answers->items[i].rank == rank)
-            return true;
-    return false;
+    return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
+}
+
+/* Whether there is exactly one part for each rank that answered. */
+static bool is_complete(const struct prb_fleet_reply *reply, struct prb_error *err)
+{
+    PRB_AUTO(prb_rank_set) struct prb_rank_set expected = {0}, got = {0};
+    for (size_t i = 0; i < reply->state_count; i++)
+        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
+            !prb_rank_set_add(&expected, reply->states[i].rank, reply->states[i].rank))
+            return prb_nomem(err);
+    for (size_t i = 0; i < reply->part_count; i++) {
+        int rank = reply->parts[i].rank;
+        if (!prb_rank_set_has(&expected, rank) || prb_rank_set_has(&got, rank))
+            return corrupt(reply, err);
+        if (!prb_rank_set_add(&got, rank, rank))
+            return prb_nomem(err);
+    }
+    return prb_rank_set_size(&got) == prb_rank_set_size(&expected) ||
+           prb_fail(err, PRB_CORRUPT, "the reply of %s lacks ranks", reply->host);
 }
 
 bool prb_answers_of_host(struct prb_answers *answers, const struct prb_fleet_reply *reply,
                          struct prb_error *err)
 {
-    PRB_AUTO(prb_rank_set) struct prb_rank_set expected = {0};
     size_t before = answers->count;
-    bool good = true;
-    for (size_t i = 0; i < reply->state_count; i++)
-        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
-            !prb_rank_set_add(&expected, reply->states[i].rank, reply->states[i].rank))
-            return prb_nomem(err);
+    bool good = is_complete(reply, err);
     for (size_t i = 0; good && i < reply->part_count; i++) {
         const struct prb_fleet_part *part = &reply->parts[i];
-        bool meant =
-            prb_rank_set_has(&expected, part->rank) && !has_answer(answers, before, part->rank);
-        good = meant ? prb_answers_add(answers, part->rank, reply->host, part->data, part->len, err)
-                     : prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
+        good = prb_answers_add(answers, part->rank, reply->host, part->data, part->len, err);
     }
-    if (good && answers->count - before != prb_rank_set_size(&expected))
-        good = prb_fail(err, PRB_CORRUPT, "the reply of %s lacks ranks", reply->host);
     while (!good && answers->count > before)
         free(answers->items[--answers->count].data);
+    return good;
+}
+
+static bool add_object(struct prb_rank_objects *objects, const struct prb_fleet_reply *reply,
+                       const struct prb_fleet_part *part, struct prb_error *err)
+{
+    PRB_AUTO(json_t) json_t *list = json_loadb(part->data, part->len, 0, NULL);
+    bool good = json_is_array(list);
+    for (size_t i = 0; good && i < json_array_size(list); i++)
+        good = json_is_object(json_array_get(list, i));
+    if (!good)
+        return corrupt(reply, err);
+    if (!PRB_GROW(objects->items, objects->count, objects->cap))
+        return prb_nomem(err);
+    struct prb_rank_object *one = &objects->items[objects->count++];
+    *one = (struct prb_rank_object){.rank = part->rank, .list = json_incref(list)};
+    snprintf(one->host, sizeof one->host, "%s", reply->host);
+    return true;
+}
+
+bool prb_objects_of_host(struct prb_rank_objects *objects, const struct prb_fleet_reply *reply,
+                         struct prb_error *err)
+{
+    size_t before = objects->count;
+    bool good = is_complete(reply, err);
+    for (size_t i = 0; good && i < reply->part_count; i++)
+        good = add_object(objects, reply, &reply->parts[i], err);
+    while (!good && objects->count > before)
+        json_decref(objects->items[--objects->count].list);
     return good;
 }

@@ -1,11 +1,14 @@
-/* A host's reply as answers of its ranks (fleet/rows/rows.h). */
+/* A host's reply as what its ranks answered, one by one. */
 #ifndef PRB_FLEET_KIND_ANSWERS_H
 #define PRB_FLEET_KIND_ANSWERS_H
 
 #include "fleet/message/kind.h"
+#include "fleet/objects.h"
 #include "fleet/rows/rows.h"
 
 /* One for each rank that the host says answered; all or none. */
+bool prb_objects_of_host(struct prb_rank_objects *objects, const struct prb_fleet_reply *reply,
+                         struct prb_error *err);
 bool prb_answers_of_host(struct prb_answers *answers, const struct prb_fleet_reply *reply,
                          struct prb_error *err);
 

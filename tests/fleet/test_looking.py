@@ -1,0 +1,110 @@
+"""What commands say of all ranks of a job: samples, processes, memory, tasks."""
+
+import csv
+import io
+import os
+import signal
+
+import pytest
+
+from conftest import Ranks
+
+# Each rank computes, rank 2 in another function than the others, and has two tasks that wait.
+PROGRAM = """
+import asyncio, os, threading
+def burn():
+    for i in range(200000): pass
+def usual():
+    while True: burn()
+def odd():
+    while True: burn()
+async def wait(): await asyncio.get_running_loop().create_future()
+async def tasks():
+    waiting = [asyncio.create_task(wait()) for _ in range(2)]
+    print("ready", flush=True)
+    await asyncio.gather(*waiting)
+threading.Thread(target=odd if os.environ["RANK"] == "2" else usual, name="train", daemon=True).start()
+asyncio.run(tasks())
+"""
+
+
+@pytest.fixture(scope="module")
+def job():
+    ranks = Ranks("looking-{}".format(os.getpid()), 4, program=PROGRAM)
+    yield ranks
+    ranks.end()
+
+
+@pytest.fixture
+def without_one(job):
+    """The job while rank 1 is stopped: what reads from outside still does."""
+    pid = job.processes[1].pid
+    os.kill(pid, signal.SIGSTOP)
+    yield job
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_profile(job, ask, tmp_path):
+    """One tree, or a row for each rank; who is elsewhere is said."""
+    path = tmp_path / "all.txt"
+    done = ask("-t", "@" + job.name, "profile", "-d", 1, "--function", "-o", path)
+    assert done.status == 0 and "4 of 4 ranks answered" in done.err, done.err
+    stacks = dict(line.rpartition(" ")[::2] for line in path.read_text().splitlines())
+    assert all("rank" not in stack and "process" not in stack for stack in stacks)
+    whole = sum(map(int, stacks.values()))
+    assert any("usual" in stack and "burn" in stack for stack in stacks) and any("odd" in stack for stack in stacks)
+    assert whole > 20
+    apart = ask("-t", "@" + job.name, "profile", "-d", 0.3, "-f", "collapsed", "--group", "rank", "-o", "-")
+    assert {line.split(";")[0] for line in apart.out.splitlines()} == {"rank 0", "rank 1", "rank 2", "rank 3"}, apart.err
+
+
+def test_profile_of_some(job, ask, tmp_path):
+    done = ask("-t", "@{}:1-2".format(job.name), "profile", "-d", 0.3, "-o", tmp_path / "some.svg")
+    text = (tmp_path / "some.svg").read_text()
+    assert done.status == 0 and "(ranks 1 to 2)" in text and '"rank 1"' in text and '"rank 3"' not in text
+    refused = ask("-t", "@" + job.name, "profile", "-d", 0.3, "-o", tmp_path / "when.pftrace")
+    assert refused.status == 2 and "perfetto" in refused.err and not (tmp_path / "when.pftrace").exists()
+
+
+def test_top(job, ask):
+    done = ask("-t", "@" + job.name, "top", "--view", "processes", "--count", 2, "-d", 0.3)
+    assert done.status == 0 and done.out.count("probing top: processes") == 2
+    last = done.out.split("probing top: processes")[-1]
+    assert "4 processes" in last and all(str(one.pid) in last for one in job.processes.values()), done.out
+
+
+def test_list(job, ask):
+    rows = ask("-t", "@" + job.name, "list", "--json").json
+    assert [(row["rank"], row["pid"]) for row in rows["rows"]] == [(rank, job.processes[rank].pid) for rank in range(4)]
+    assert rows["coverage"]["answered"] == "0-3" and len({row["host"] for row in rows["rows"]}) == 1
+    text = ask("-t", "@{}:3".format(job.name), "list")
+    assert text.status == 0 and text.out.split()[:3] == ["PID", "HOST", "RANK"] and "3/4" in text.out
+
+
+def test_memory(job, ask):
+    text = ask("-t", "@" + job.name, "memory")
+    assert [line.split()[:2] for line in text.out.splitlines()[1:]] == [
+        [str(job.processes[rank].pid), str(rank)] for rank in range(4)], text.out
+    rows = csv.DictReader(io.StringIO(ask("-t", "@" + job.name, "memory", "-f", "csv").out))
+    assert sorted((int(row["rank"]), int(row["pid"])) for row in rows) == [(rank, job.processes[rank].pid) for rank in range(4)]
+
+
+@pytest.mark.parametrize("words", [["list"], ["memory"], ["top", "--count", 1, "-d", 0.2], ["profile", "-d", 0.2, "-f", "collapsed", "-o", "-"]],
+                         ids=lambda words: words[0])
+def test_missing_rank(job, ask, words):
+    """Exit status 15 where a rank is missing, and no output with --strict."""
+    process = job.processes.pop(3)
+    process.kill()
+    process.communicate()
+    try:
+        done = ask("-t", "@" + job.name, *words)
+        assert done.status == 15 and done.out and "3 of 4 ranks answered; missing 3" in done.err
+        strict = ask("--strict", "-t", "@" + job.name, *words)
+        assert strict.status == 15 and (not strict.out or words[0] == "top") and "missing 3" in strict.err
+    finally:
+        job.start(3, 4, PROGRAM)
+
+
+def test_stopped_rank(without_one, ask):
+    done = ask("-t", "@" + without_one.name, "list", "--json")
+    assert done.status == 0 and len(done.json["rows"]) == 4
