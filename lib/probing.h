@@ -936,8 +936,8 @@ struct prb_profile_style {
     bool full_filenames; /* else without the folder of sys.path */
     /* processes by rank, those without by pid; else each by its pid when there are several */
     bool group_rank;
-    bool together; /* several processes in one tree, without a row for each */
     bool inverted; /* flamegraph: innermost first */
+    bool together; /* several processes in one tree, without a row for each */
     /* heatmap: the first file (any path ending in it); NULL: the program's own with the most time */
     const char *source;
     const char *title; /* NULL: made of the command and the time */
@@ -1171,16 +1171,6 @@ struct prb_collect_options {
  */
 PRB_API bool prb_collect(const struct prb_collect_options *options, uint64_t *rows_out,
                          struct prb_error *err);
-struct prb_collecting;
-/*
- * The same on a thread of its own, which takes over when another collector ends, and tries again
- * when it failed.  NULL: it is switched off (PROBING_STORE=off), and err stays as it was; else NOMEM.
- */
-PRB_API struct prb_collecting *prb_collecting_begin(void (*say)(void *context, const char *line),
-                                                    void *context,
-                                                    struct prb_error *err) PRB_MUST_CHECK;
-/* Moves what is there, and ends the thread; NULL: nothing. */
-PRB_API void prb_collecting_end(struct prb_collecting *collecting);
 
 #ifdef __cplusplus
 }

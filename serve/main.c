@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 
 #include "base/cleanup.h"
+#include "collect/thread.h"
 #include "format/format.h"
 #include "serve/client/elsewhere.h"
 #include "serve/doors/access.h"

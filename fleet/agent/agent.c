@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/syscalls.h"
+#include "collect/thread.h"
 #include "fleet/agent/agent.h"
 #include "fleet/history/history.h"
 

@@ -1,4 +1,6 @@
-/* The collector on a thread of a process that does something else, too. */
+/* See thread.h. */
+#include "collect/thread.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "probing.h"
 
 #define AGAIN_MS 5000 /* until another collector is looked for again, or a store that failed */
 
