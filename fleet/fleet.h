@@ -73,6 +73,11 @@ PRB_API const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *flee
 PRB_API bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args,
                            void *result, struct prb_coverage *coverage_out,
                            struct prb_error *err) PRB_MUST_CHECK;
+/* The same of those of its ranks that are in a set, and no others: the coverage is theirs. */
+PRB_API bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
+                                 const char *kind, const char *args, void *result,
+                                 struct prb_coverage *coverage_out,
+                                 struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- debugging a rank on another host ---- */
 

@@ -356,18 +356,40 @@ static bool take_ranks(const struct prb_fleet *fleet, struct prb_coverage *cover
     return true;
 }
 
+/* Those of asked that are in only (NULL: all), too. */
+static bool choose_asked(const struct prb_fleet *fleet, const struct prb_rank_set *only,
+                         struct prb_rank_set *out)
+{
+    if (!only)
+        return prb_rank_set_unite(out, &fleet->asked);
+    for (int rank = prb_rank_set_next(only, -1); rank >= 0; rank = prb_rank_set_next(only, rank))
+        if (prb_rank_set_has(&fleet->asked, rank) && !prb_rank_set_add(out, rank, rank))
+            return false;
+    return true;
+}
+
 bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, void *result,
                    struct prb_coverage *coverage_out, struct prb_error *err)
 {
+    return prb_fleet_ask_ranks(fleet, NULL, kind, args, result, coverage_out, err);
+}
+
+bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
+                         const char *kind, const char *args, void *result,
+                         struct prb_coverage *coverage_out, struct prb_error *err)
+{
     const struct prb_fleet_kind *wanted = prb_fleet_kind_find(kind);
     PRB_AUTO(prb_fleet_request) struct prb_fleet_request request = {0};
+    PRB_AUTO(prb_rank_set) struct prb_rank_set asked = {0};
     *coverage_out = (struct prb_coverage){0};
     if (!wanted)
         return prb_fail(err, PRB_UNSUPPORTED, "no kind of question \"%.40s\"", kind);
     if (prb_clock_s() - fleet->looked > FRESH && !look(fleet, err))
         return false;
+    if (!choose_asked(fleet, ranks, &asked))
+        return prb_nomem(err);
     if (!prb_fleet_request_new(wanted, fleet->job, args, &request, err) ||
-        !prb_coverage_begin(coverage_out, &fleet->asked, err))
+        !prb_coverage_begin(coverage_out, &asked, err))
         return false;
     if (fleet->budget > 0)
         request.budget = fleet->budget;

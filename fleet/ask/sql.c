@@ -11,6 +11,7 @@ struct asking {
     struct prb_fleet *fleet;
     bool strict;
     struct prb_coverage *coverage;
+    bool rows; /* the coverage is of a question for rows */
 };
 
 /* Of each host the lowest rank that is asked: it has what is of the whole job there. */
@@ -40,11 +41,46 @@ static char *with_firsts(struct prb_fleet *fleet, const char *args, struct prb_e
     return text ? text : PRB_NULL(prb_nomem(err));
 }
 
-/* The last question's, unless one before it was not answered by all. */
-static void keep_coverage(struct asking *asking, struct prb_coverage *latest)
+/* Of the ranks that the statement needs, those that are asked. */
+static bool choose(const struct asking *asking, const struct prb_answers *answers,
+                   struct prb_rank_set *out)
 {
-    if (asking->coverage->count && !prb_coverage_whole(asking->coverage))
+    const struct prb_rank_set *all = prb_fleet_info(asking->fleet)->asked;
+    for (int rank = prb_rank_set_next(all, -1); rank >= 0; rank = prb_rank_set_next(all, rank))
+        if ((!answers->wants || answers->wants(answers->what, rank)) &&
+            !prb_rank_set_add(out, rank, rank))
+            return false;
+    return true;
+}
+
+/* What their launcher calls them on their host; hosts are numbered by their lowest rank. */
+static void set_places(const struct prb_fleet_info *info, struct prb_answers *answers)
+{
+    for (size_t i = 0; i < answers->count; i++) {
+        struct prb_answer *answer = &answers->items[i];
+        int hosts = -1;
+        for (size_t k = 0; k < info->member_count && answer->node_rank < 0; k++) {
+            const struct prb_fleet_member *one = &info->members[k];
+            size_t before = 0;
+            while (before < k && strcmp(info->members[before].host, one->host) != 0)
+                before++;
+            hosts += before == k;
+            if (strcmp(one->host, answer->host) == 0)
+                answer->node_rank = hosts;
+        }
+        for (size_t k = 0; k < info->member_count; k++)
+            if (info->members[k].rank == answer->rank)
+                answer->local_rank = info->members[k].local_rank;
+    }
+}
+
+/* The last question's, unless one for rows before it was not answered by all: which tables there are
+ * is asked of ranks whose rows nobody wants, too. */
+static void keep_coverage(struct asking *asking, struct prb_coverage *latest, bool rows)
+{
+    if (asking->coverage->count && asking->rows && !prb_coverage_whole(asking->coverage))
         return;
+    asking->rows = rows;
     prb_coverage_deinit(asking->coverage);
     *asking->coverage = *latest;
     *latest = (struct prb_coverage){0};
@@ -56,15 +92,20 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
     struct asking *asking = context;
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
     bool rows = strcmp(kind, "rows") == 0;
+    PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
+    if (!choose(asking, answers, &ranks))
+        return prb_nomem(err);
     PRB_AUTO_FREE char *text = rows ? with_firsts(asking->fleet, args, err) : strdup(args);
-    if (!text || !prb_fleet_ask(asking->fleet, kind, text, answers, &coverage, err))
+    if (!text ||
+        !prb_fleet_ask_ranks(asking->fleet, &ranks, kind, text, answers, &coverage, err))
         return false;
+    set_places(prb_fleet_info(asking->fleet), answers);
     if (answers->over.code)
         return prb_fail(err, PRB_TIMEOUT, "%s", answers->over.text);
     struct prb_error why = {0};
     bool whole = prb_coverage_check(&coverage, &why);
-    keep_coverage(asking, &coverage);
-    if (whole || (!asking->strict && answers->count))
+    keep_coverage(asking, &coverage, rows);
+    if (whole || (answers->count && !(rows && asking->strict)))
         return true;
     if (err)
         *err = why;
@@ -83,7 +124,7 @@ struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_cov
     struct asking *asking = calloc(1, sizeof *asking);
     if (!asking)
         return PRB_NULL(prb_nomem(err));
-    *asking = (struct asking){fleet, strict, coverage};
+    *asking = (struct asking){.fleet = fleet, .strict = strict, .coverage = coverage};
     const struct prb_rows_asker asker = {.context = asking,
                                          .ask = ask,
                                          .free = free,

@@ -112,12 +112,40 @@ void prb_rows_forget(void *context)
     prb_answers_deinit(&source->answers);
 }
 
+/* Whether rows of a rank can be among those that a set of terms means. */
+static bool set_wants(const struct prb_united *united, const struct prb_term_set *set, int rank)
+{
+    const struct prb_value value = {.type = PRB_INTEGER, .integer = rank, .text = ""};
+    for (size_t i = 0; i < set->count; i++) {
+        int column = (int)set->terms[i].column;
+        bool of_rank = column == united->added[PRB_ADDED_RANK] ||
+                       column == united->added[PRB_ADDED_HIDDEN_RANK];
+        if (of_rank && !prb_term_holds(&set->terms[i], PRB_INTEGER, &value))
+            return false;
+    }
+    return true;
+}
+
+static bool wants(const void *what, int rank)
+{
+    const struct prb_rows_source *source = what;
+    for (size_t i = 0; i < source->ask.count; i++) {
+        const struct prb_asked *asked = &source->ask.items[i];
+        for (size_t k = 0; k < asked->set_count; k++)
+            if (set_wants((const struct prb_united *)asked->table, &asked->sets[k], rank))
+                return true;
+    }
+    return false;
+}
+
 static bool ask_rows(struct prb_rows_source *source, const struct prb_db *db, struct prb_error *err)
 {
     PRB_AUTO(json_t) json_t *json = prb_ask_json(&source->ask, &db->settings, is_own);
     PRB_AUTO_FREE char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     struct prb_answers *answers = &source->answers;
     answers->rows_max = source->asker.rows_max ? source->asker.rows_max : ROWS_MAX;
+    answers->wants = wants;
+    answers->what = source;
     answers->bytes_max = source->asker.bytes_max ? source->asker.bytes_max : BYTES_MAX;
     if (!text)
         return prb_nomem(err);
@@ -177,6 +205,13 @@ static void set_cell(struct prb_rows *rows, size_t first, int column, struct prb
         rows->cells[i * rows->stored + (size_t)slot] = cell;
 }
 
+/* -1: it stays NULL. */
+static void set_number(struct prb_rows *rows, size_t first, int column, int number)
+{
+    if (number >= 0)
+        set_cell(rows, first, column, (struct prb_cell){.type = PRB_INTEGER, .integer = number});
+}
+
 static void set_added(struct prb_rows *rows, size_t first, const struct prb_answer *answer)
 {
     const struct prb_united *united = (const struct prb_united *)rows->table;
@@ -186,6 +221,9 @@ static void set_added(struct prb_rows *rows, size_t first, const struct prb_answ
     set_cell(rows, first, united->added[PRB_ADDED_HIDDEN_RANK], rank);
     set_cell(rows, first, united->added[PRB_ADDED_HOST], host);
     set_cell(rows, first, united->added[PRB_ADDED_HIDDEN_HOST], host);
+    set_cell(rows, first, united->added[PRB_ADDED_ADDRESS], host);
+    set_number(rows, first, united->added[PRB_ADDED_LOCAL_RANK], answer->local_rank);
+    set_number(rows, first, united->added[PRB_ADDED_NODE_RANK], answer->node_rank);
 }
 
 bool prb_united_fill(struct prb_rows *rows, struct prb_error *err)

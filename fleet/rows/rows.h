@@ -20,6 +20,7 @@
 
 struct prb_answer {
     int rank;
+    int local_rank, node_rank; /* -1: not known; the asker may set them */
     char host[80];
     void *data; /* owned */
     size_t len;
@@ -32,6 +33,10 @@ struct prb_answers {
     size_t rows, rows_max;   /* the same of "rows" */
     /* What is said when there are too many: the code is TIMEOUT. */
     struct prb_error over;
+    /* Before an answer comes: whether this rank's is wanted.  NULL: all are.  An unwanted one is
+     * harmless. */
+    bool (*wants)(const void *what, int rank);
+    const void *what;
 };
 
 void prb_answers_deinit(struct prb_answers *answers);

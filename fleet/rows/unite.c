@@ -14,12 +14,12 @@ static const struct prb_column added_columns[PRB_ADDED] = {
     [PRB_ADDED_HOST] = {"host", PRB_TEXT, "", "the node that the rank runs on"},
     [PRB_ADDED_HIDDEN_RANK] = {"_rank", PRB_INTEGER, "", "rank", .hidden = true, .aside = true},
     [PRB_ADDED_HIDDEN_HOST] = {"_host", PRB_TEXT, "", "host", .hidden = true, .aside = true},
-    [PRB_ADDED_LOCAL_RANK] = {"_local_rank", PRB_INTEGER, "", "not known", .hidden = true,
+    [PRB_ADDED_LOCAL_RANK] = {"_local_rank", PRB_INTEGER, "", "LOCAL_RANK", .hidden = true,
                               .aside = true},
-    [PRB_ADDED_NODE_RANK] = {"_node_rank", PRB_INTEGER, "", "not known", .hidden = true,
+    [PRB_ADDED_NODE_RANK] = {"_node_rank", PRB_INTEGER, "", "number of its host", .hidden = true,
                              .aside = true},
     [PRB_ADDED_ROLE] = {"_role", PRB_TEXT, "", "not known", .hidden = true, .aside = true},
-    [PRB_ADDED_ADDRESS] = {"_addr", PRB_TEXT, "", "not known", .hidden = true, .aside = true},
+    [PRB_ADDED_ADDRESS] = {"_addr", PRB_TEXT, "", "host", .hidden = true, .aside = true},
 };
 
 static bool is_name(const char *name)

@@ -91,6 +91,23 @@ def test_a_missing_rank_is_said(start_ranks, ask):
     assert strict.status == 15 and not strict.out and "missing 2" in strict.err
 
 
+def test_rank_terms_choose_who_is_asked(start_ranks, ask):
+    """A rank that a statement cannot mean is not asked, and not missed."""
+    job = start_ranks(4, ranks=[0, 1, 3], LOCAL_RANK="5")
+
+    def query(sql):
+        done = ask("-t", "@" + job.name, "query", "-f", "json", sql)
+        return done.status, [row["rank"] for row in done.json["rows"]], done.json["coverage"]["expected"]
+
+    assert query("SELECT rank FROM system.process WHERE rank = 3") == (0, [3], 1)
+    assert query("SELECT rank FROM system.process WHERE _rank BETWEEN 0 AND 1 ORDER BY 1") == (0, [0, 1], 2)
+    assert query("SELECT rank FROM system.process WHERE rank > 1") == (15, [3], 2)
+    joined = "SELECT a.rank FROM system.process a JOIN system.process b ON a.pid = b.pid WHERE a.rank = 1"
+    assert query(joined)[:2] == (15, [1])
+    places = ask("-t", "@" + job.name, "query", "-f", "csv", "SELECT DISTINCT _local_rank, _node_rank FROM system.process WHERE rank < 2")
+    assert places.status == 0 and places.out.split() == ["_local_rank,_node_rank", "5,0"]
+
+
 def test_plan_and_limits(start_ranks, ask, monkeypatch):
     job = start_ranks(2)
     sql = "SELECT func FROM python.backtrace WHERE depth = 0 AND lineno > now() - 5"

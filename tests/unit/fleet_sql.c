@@ -249,6 +249,8 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
         char host[16];
         PRB_AUTO(prb_buf) struct prb_buf part = {0};
         snprintf(host, sizeof host, "host%d", host_of(rank));
+        if (answers->wants && !answers->wants(answers->what, rank))
+            continue;
         bool good = strcmp(kind, "schema") == 0
                         ? prb_schema_answer(ranks[rank].db, json, &part, err)
                         : prb_rows_answer(ranks[rank].db, json, 1 << 20, &part, err);
