@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "format/format.h"
+
 static const struct prb_option options[] = {
     [PRB_CLUSTER_LISTEN] = {0, "listen", "ADDRESS",
                             "up: only there, HOST:PORT; port 0: any (default: all addresses, 4222)",
@@ -28,6 +30,9 @@ static const struct prb_option options[] = {
     [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
                            NULL},
     [PRB_CLUSTER_ONCE] = {0, "once", NULL, "record: end with what there is", NULL},
+    [PRB_CLUSTER_FORMAT] = {'f', "format", "FORMAT",
+                            "jobs, nodes, ranks: a table (the default), json, jsonl or csv",
+                            PRB_ROW_FORMATS},
     {0},
 };
 

@@ -18,6 +18,7 @@ enum prb_cluster_option {
     PRB_CLUSTER_HISTORY,
     PRB_CLUSTER_EVERY,
     PRB_CLUSTER_ONCE,
+    PRB_CLUSTER_FORMAT,
 };
 
 bool prb_cli_cluster_up(const struct prb_run *run, struct prb_error *err);

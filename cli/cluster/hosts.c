@@ -4,15 +4,90 @@
 
 #include "cli/cluster/cluster.h"
 #include "cli/print/out.h"
+#include "format/format.h"
 
 PRB_DEFINE_AUTO(prb_cluster_hosts, struct prb_cluster_hosts, prb_cluster_hosts_deinit)
 
-static bool print_grid(struct prb_grid *grid, bool good, struct prb_error *err)
+#define CELLS_MAX 8
+
+/* Where rows go: to a table for people, or, with --format, as rows of SQL do. */
+struct listing {
+    struct prb_grid *grid;
+    struct prb_row_writer *writer;
+    const char *const *names;
+    struct prb_value row[CELLS_MAX];
+    size_t columns, cells;
+    bool failed;
+};
+
+static bool put(void *context, const char *text, size_t length)
 {
-    if (!good)
-        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
-    prb_grid_print(grid, stdout, prb_out_columns(), prb_out_is_colored());
-    return true;
+    (void)context;
+    return fwrite(text, 1, length, stdout) == length;
+}
+
+static bool begin(struct listing *listing, const struct prb_run *run, const char *const *names,
+                  size_t columns, struct prb_error *err)
+{
+    const char *format = run->options[PRB_CLUSTER_FORMAT].text;
+    const struct prb_row_options options = {
+        .write = put, .columns = prb_out_columns(), .color = prb_out_is_colored()};
+    listing->names = names;
+    listing->columns = columns;
+    if (format && strcmp(format, "table") != 0) {
+        listing->writer = prb_row_writer_new(format, &options, err);
+        return listing->writer && prb_row_write(listing->writer, columns, names, NULL);
+    }
+    listing->grid = prb_grid_new(names, columns);
+    return listing->grid || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+}
+
+static void add(struct listing *listing, const struct prb_value *value)
+{
+    listing->row[listing->cells++] = *value;
+    if (listing->cells < listing->columns)
+        return;
+    listing->cells = 0;
+    listing->failed |=
+        !prb_row_write(listing->writer, listing->columns, listing->names, listing->row);
+}
+
+static void add_text(struct listing *listing, const char *text)
+{
+    const struct prb_value value = {.type = PRB_TEXT, .text = text, .length = strlen(text)};
+    if (listing->grid)
+        listing->failed |= !prb_grid_adds(listing->grid, text);
+    else
+        add(listing, &value);
+}
+
+static void add_number(struct listing *listing, int number)
+{
+    const struct prb_value value = {.type = PRB_INTEGER, .integer = number, .text = ""};
+    if (listing->grid)
+        listing->failed |= !prb_grid_addf(listing->grid, "%d", number);
+    else
+        add(listing, &value);
+}
+
+/* NULL where it is not known. */
+static void add_real(struct listing *listing, bool known, double number)
+{
+    const struct prb_value value = {
+        .type = known ? PRB_REAL : PRB_NULL_VALUE, .real = number, .text = ""};
+    add(listing, &value);
+}
+
+static bool end(struct listing *listing, struct prb_error *err)
+{
+    bool good = !listing->failed || prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    if (good && listing->grid)
+        prb_grid_print(listing->grid, stdout, prb_out_columns(), prb_out_is_colored());
+    else if (good)
+        good = prb_row_writer_end(listing->writer, err);
+    prb_grid_free(listing->grid);
+    prb_row_writer_free(listing->writer);
+    return good;
 }
 
 /* "0-3,7" of a host; which may be none. */
@@ -30,43 +105,59 @@ static const char *state_of(const struct prb_cluster_host *host)
     return host->silent ? "silent" : "answers";
 }
 
-static bool nodes(const struct prb_cluster_hosts *hosts, struct prb_error *err)
+static bool nodes(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
+                  struct prb_error *err)
 {
-    static const char *const names[] = {"host", "state", "release", "pid", "clock", "ranks"};
-    PRB_AUTO(prb_grid)
-    struct prb_grid *grid = prb_grid_new(names, sizeof names / sizeof *names);
-    bool good = grid != NULL;
-    for (size_t i = 0; i < hosts->count && good; i++) {
+    static const char *const shown[] = {"host", "state", "release", "pid", "clock", "ranks"};
+    static const char *const names[] = {"host",  "state",        "release",    "pid",
+                                        "ranks", "clock_offset", "clock_error"};
+    const char *format = run->options[PRB_CLUSTER_FORMAT].text;
+    bool grid = !format || strcmp(format, "table") == 0;
+    struct listing list = {0};
+    if (!begin(&list, run, grid ? shown : names, grid ? 6 : 7, err))
+        return false;
+    for (size_t i = 0; i < hosts->count; i++) {
         const struct prb_cluster_host *one = &hosts->items[i];
         PRB_AUTO_FREE char *ranks = ranks_of(one, NULL);
-        good =
-            prb_grid_adds(grid, one->host) && prb_grid_adds(grid, state_of(one)) &&
-            prb_grid_adds(grid, one->release) && prb_grid_addf(grid, "%d", one->pid) &&
-            (one->silent ? prb_grid_adds(grid, "")
-                         : prb_grid_addf(grid, "%+.3f s ± %.3f", one->clock, one->clock_error)) &&
-            prb_grid_adds(grid, ranks ? ranks : "");
+        char clock[64] = "";
+        if (!one->silent)
+            snprintf(clock, sizeof clock, "%+.3f s ± %.3f", one->clock, one->clock_error);
+        add_text(&list, one->host);
+        add_text(&list, state_of(one));
+        add_text(&list, one->release);
+        add_number(&list, one->pid);
+        if (grid)
+            add_text(&list, clock);
+        add_text(&list, ranks ? ranks : "");
+        if (grid)
+            continue;
+        add_real(&list, !one->silent, one->clock);
+        add_real(&list, !one->silent, one->clock_error);
     }
-    return print_grid(grid, good, err);
+    return end(&list, err);
 }
 
-static bool ranks(const struct prb_cluster_hosts *hosts, struct prb_error *err)
+static bool ranks(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
+                  struct prb_error *err)
 {
     static const char *const names[] = {"job", "rank", "host", "pid", "state"};
-    PRB_AUTO(prb_grid)
-    struct prb_grid *grid = prb_grid_new(names, sizeof names / sizeof *names);
-    bool good = grid != NULL;
-    for (size_t i = 0; i < hosts->count && good; i++) {
+    struct listing list = {0};
+    if (!begin(&list, run, names, sizeof names / sizeof *names, err))
+        return false;
+    for (size_t i = 0; i < hosts->count; i++) {
         const struct prb_cluster_host *host = &hosts->items[i];
-        for (size_t k = 0; k < host->count && good; k++) {
+        for (size_t k = 0; k < host->count; k++) {
             const struct prb_fleet_member *one = &host->members[k];
-            good = prb_grid_adds(grid, one->job) && prb_grid_addf(grid, "%d", one->rank) &&
-                   prb_grid_adds(grid, host->host) && prb_grid_addf(grid, "%d", (int)one->pid) &&
-                   prb_grid_adds(grid, one->refused[0]  ? one->refused
-                                       : one->ended > 0 ? "gone"
-                                                        : state_of(host));
+            add_text(&list, one->job);
+            add_number(&list, one->rank);
+            add_text(&list, host->host);
+            add_number(&list, (int)one->pid);
+            add_text(&list, one->refused[0]  ? one->refused
+                            : one->ended > 0 ? "gone"
+                                             : state_of(host));
         }
     }
-    return print_grid(grid, good, err);
+    return end(&list, err);
 }
 
 static bool is_first(const struct prb_cluster_hosts *hosts, size_t host, size_t member)
@@ -79,11 +170,11 @@ static bool is_first(const struct prb_cluster_hosts *hosts, size_t host, size_t 
     return true;
 }
 
-static bool add_job(struct prb_grid *grid, const struct prb_cluster_hosts *hosts, const char *job)
+static void add_job(struct listing *list, const struct prb_cluster_hosts *hosts, const char *job)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set all = {0};
-    unsigned on = 0;
-    int world = -1;
+    char name[140];
+    int world = -1, on = 0;
     for (size_t i = 0; i < hosts->count; i++) {
         bool here = false;
         for (size_t k = 0; k < hosts->items[i].count; k++) {
@@ -97,20 +188,25 @@ static bool add_job(struct prb_grid *grid, const struct prb_cluster_hosts *hosts
         on += here;
     }
     PRB_AUTO_FREE char *text = prb_rank_set_text(&all);
-    return prb_grid_addf(grid, "@%s", job) && prb_grid_addf(grid, "%d", world) &&
-           prb_grid_addf(grid, "%u", on) && prb_grid_adds(grid, text ? text : "");
+    snprintf(name, sizeof name, "@%s", job);
+    add_text(list, name);
+    add_number(list, world);
+    add_number(list, on);
+    add_text(list, text ? text : "");
 }
 
-static bool jobs(const struct prb_cluster_hosts *hosts, struct prb_error *err)
+static bool jobs(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
+                 struct prb_error *err)
 {
     static const char *const names[] = {"job", "ranks", "hosts", "known"};
-    PRB_AUTO(prb_grid)
-    struct prb_grid *grid = prb_grid_new(names, sizeof names / sizeof *names);
-    bool good = grid != NULL;
+    struct listing list = {0};
+    if (!begin(&list, run, names, sizeof names / sizeof *names, err))
+        return false;
     for (size_t i = 0; i < hosts->count; i++)
-        for (size_t k = 0; k < hosts->items[i].count && good; k++)
-            good = !is_first(hosts, i, k) || add_job(grid, hosts, hosts->items[i].members[k].job);
-    return print_grid(grid, good, err);
+        for (size_t k = 0; k < hosts->items[i].count; k++)
+            if (is_first(hosts, i, k))
+                add_job(&list, hosts, hosts->items[i].members[k].job);
+    return end(&list, err);
 }
 
 bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err)
@@ -118,9 +214,9 @@ bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO(prb_cluster_hosts) struct prb_cluster_hosts hosts = {0};
     if (!prb_cluster_hosts(run->globals[PRB_GLOBAL_BUS].text, &hosts, err))
         return false;
-    return strcmp(run->arguments[0], "nodes") == 0   ? nodes(&hosts, err)
-           : strcmp(run->arguments[0], "ranks") == 0 ? ranks(&hosts, err)
-                                                     : jobs(&hosts, err);
+    return strcmp(run->arguments[0], "nodes") == 0   ? nodes(run, &hosts, err)
+           : strcmp(run->arguments[0], "ranks") == 0 ? ranks(run, &hosts, err)
+                                                     : jobs(run, &hosts, err);
 }
 
 bool prb_cli_cluster_print_own(struct prb_error *err)
