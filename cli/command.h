@@ -35,7 +35,12 @@ struct prb_option_value {
     const char *texts[PRB_REPEATS_MAX]; /* all, in order */
 };
 
-enum prb_target_use { PRB_USES_NO_TARGET, PRB_USES_TARGET_IF_GIVEN, PRB_USES_TARGET };
+enum prb_target_use {
+    PRB_USES_NO_TARGET,
+    PRB_USES_JOB_IF_GIVEN, /* -t @JOB, and no other */
+    PRB_USES_TARGET_IF_GIVEN,
+    PRB_USES_TARGET
+};
 
 struct prb_command;
 

@@ -49,7 +49,7 @@ static bool has_target(const struct prb_run *run)
  * pid behind the command. */
 static bool may_be_target(const struct prb_run *run, const char *word)
 {
-    return run->command->target != PRB_USES_NO_TARGET && run->command != &prb_command_help &&
+    return run->command->target > PRB_USES_JOB_IF_GIVEN && run->command != &prb_command_help &&
            !has_target(run) && prb_word_is_pid(word);
 }
 
@@ -149,9 +149,12 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
         return false;
     if (run->server && run->command != &prb_command_help)
         return prb_run_elsewhere(run, err);
-    if (run->command->target == PRB_USES_NO_TARGET && prb_run_has_target(run) &&
+    bool none = run->command->target == PRB_USES_NO_TARGET,
+         job = run->command->target == PRB_USES_JOB_IF_GIVEN;
+    if ((none || (job && !prb_run_job(run))) && prb_run_has_target(run) &&
         run->command != &prb_command_help)
-        return prb_usage(run, err, "%s takes no target", run->command->name);
+        return prb_usage(run, err, "%s takes no target%s", run->command->name,
+                         job ? " but a job, -t @JOB" : "");
     return run->command->run(run, err) && prb_out_finish(err);
 }
 

@@ -25,7 +25,7 @@ struct prb_merged_frame {
 };
 
 struct prb_merged_group {
-    const char *thread;     /* its name with digits as "#"; "MainThread" */
+    const char *thread;     /* its name with digits as "#"; "MainThread"; of tasks what they are */
     const uint32_t *frames; /* indices, innermost first */
     size_t frame_count;
     struct prb_rank_set ranks;
@@ -39,6 +39,9 @@ PRB_DEFINE_AUTO_PTR(prb_merged, struct prb_merged, prb_merged_free)
 /* All threads of a rank, with the locals that the stacks have. */
 bool prb_merged_add(struct prb_merged *merged, int rank, const struct prb_stacks *stacks,
                     struct prb_error *err);
+/* One stack of a rank, innermost first; what: in place of a thread's name. */
+bool prb_merged_add_frames(struct prb_merged *merged, int rank, const char *what,
+                           const struct prb_frame *frames, size_t count, struct prb_error *err);
 /* Another one's groups, as prb_merged_pack wrote them; allowed: the ranks that may be in them.
  * Errors: CORRUPT; then nothing was added. */
 bool prb_merged_add_packed(struct prb_merged *merged, const char *data, size_t len,

@@ -13,12 +13,14 @@
 #define WRITTEN 'w'
 #define FAILED 'f'
 
-enum { ALL, OUTPUT };
+enum { ALL, OUTPUT, FORMAT };
 
 static const struct prb_option options[] = {
     [ALL] = {0, "all", NULL, "list: a line for each dump, equal ones too", NULL},
     [OUTPUT] = {'o', "output", "FILE", "show, export: write there instead of standard output",
                 NULL},
+    [FORMAT] = {'f', "format", "FORMAT",
+                "list of a job: a table (the default), json, jsonl or csv", PRB_ROW_FORMATS},
     {0},
 };
 
@@ -47,8 +49,31 @@ static bool read_folder(const char *folder, struct prb_crash_files *out, struct 
                         "%s", why.text);
 }
 
+/* Those on the hosts of a job, each once: all ranks of a host see the same. */
+#define DUMPS                                                                                      \
+    "(SELECT DISTINCT _host AS host, folder || '/' || file AS path, time, kind, title, place, "    \
+    "pid, rank, crash_group, bytes FROM system.crashes WHERE kind NOT IN ('broken', 'snapshot'))"
+
+static bool list_job(const struct prb_run *run, struct prb_error *err)
+{
+    const char *sql = run->options[ALL].count
+                          ? "SELECT datetime(time, 'unixepoch') AS time, rank, pid, title, place, "
+                            "host, path, bytes FROM " DUMPS " ORDER BY time, host, path"
+                          : "SELECT datetime(min(time), 'unixepoch') AS first, count(*) AS count, "
+                            "group_concat(DISTINCT rank) AS ranks, title, place, host, path, bytes "
+                            "FROM " DUMPS " GROUP BY coalesce(crash_group, host || path) "
+                            "ORDER BY min(time)";
+    if (run->argument_count > 1)
+        return prb_usage(run, err, "of a job its hosts' own folders are listed: name none");
+    return prb_query_print(run, sql, run->options[FORMAT].text, false, err);
+}
+
 static bool list(const struct prb_run *run, struct prb_error *err)
 {
+    if (prb_run_job(run))
+        return list_job(run, err);
+    if (run->options[FORMAT].count)
+        return prb_usage(run, err, "--format is for the list of a job: -t @JOB");
     PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
     char folder[PRB_CRASH_PATH_MAX];
     if (!folder_of(run, folder, err) || !read_folder(folder, &files, err))
@@ -199,7 +224,9 @@ static bool run_crash(const struct prb_run *run, struct prb_error *err)
     const char *wanted = run->argument_count ? run->arguments[0] : "list";
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].name, wanted) == 0)
-            return actions[i].run(run, err);
+            return prb_run_job(run) && actions[i].run != list
+                       ? prb_usage(run, err, "-t @JOB is for the list")
+                       : actions[i].run(run, err);
     return prb_usage(run, err, "\"%s\" is not one of: list, show, export", wanted);
 }
 
@@ -210,12 +237,12 @@ const struct prb_command prb_command_crash = {
     .arguments = "list [FOLDER] | show|export [FOLDER|FILE]",
     .words = "list show export",
     .arguments_max = 3,
-    .target = PRB_USES_NO_TARGET,
+    .target = PRB_USES_JOB_IF_GIVEN,
     .description =
         "A process that crashes under `inject -c`, PROBING_CRASH=1 or probing.init(crash=True) "
         "leaves a dump, a snapshot of its last moment, and a text beside it. `list` shows those of "
         "a folder (PROBING_CRASH_DIR, else the default one), the earliest first, equal crashes of "
-        "several ranks on one line. `show` prints one as text: what happened, the exceptions, the "
+        "several ranks on one line; with -t @JOB those on the hosts of its ranks. `show` prints one as text: what happened, the exceptions, the "
         "stacks with their variables; of a folder the latest. `export` prints the same as "
         "JSON.\n\n"
         "Every other command reads a dump, too: `probing -t FILE backtrace`, query, tables, and "
@@ -223,6 +250,7 @@ const struct prb_command prb_command_crash = {
     .options = options,
     .examples = "probing crash list /shared/crashes  # what happened first, and on which ranks\n"
                 "probing crash show  # the latest one\n"
+                "probing -t @ crash list  # on all hosts of the job\n"
                 "probing -t FILE query \"SELECT * FROM python.exception\"\n",
     .run = run_crash,
 };

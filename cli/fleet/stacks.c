@@ -48,7 +48,7 @@ void prb_out_merged_frame(FILE *out, const struct prb_merged_frame *frame, bool 
 }
 
 static void print_group(const struct prb_run *run, const struct prb_merged *merged, size_t i,
-                        unsigned of)
+                        unsigned of, const char *things)
 {
     const struct prb_merged_group *group = prb_merged_group(merged, i);
     unsigned ranks = prb_rank_set_size(&group->ranks);
@@ -60,7 +60,7 @@ static void print_group(const struct prb_run *run, const struct prb_merged *merg
     fputs("\n  ", stdout);
     prb_out_text(stdout, *group->thread ? group->thread : "(no name)");
     if (group->threads > ranks)
-        printf(", %llu threads", (unsigned long long)group->threads);
+        printf(", %llu %s", (unsigned long long)group->threads, things);
     fputc('\n', stdout);
     if (!group->frame_count)
         fputs("    (no frames)\n", stdout);
@@ -96,7 +96,28 @@ bool prb_job_backtrace(const struct prb_run *run, const struct prb_job_stacks *h
         return true;
     }
     for (size_t i = 0; i < prb_merged_count(merged); i++)
-        print_group(run, merged, i, (unsigned)coverage.count);
+        print_group(run, merged, i, (unsigned)coverage.count, "threads");
+    prb_out_coverage(&coverage);
+    return true;
+}
+
+bool prb_job_tasks(const struct prb_run *run, bool json, struct prb_error *err)
+{
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    PRB_AUTO(prb_merged) struct prb_merged *merged = fleet ? prb_merged_new(NULL, err) : NULL;
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    if (!merged || !prb_fleet_ask(fleet, "tasks", NULL, merged, &coverage, err) ||
+        !prb_run_covered(run, &coverage, err))
+        return false;
+    prb_merged_sort(merged);
+    if (json) {
+        print_json(merged, &coverage);
+        return true;
+    }
+    for (size_t i = 0; i < prb_merged_count(merged); i++)
+        print_group(run, merged, i, (unsigned)coverage.count, "tasks");
+    if (!prb_merged_count(merged))
+        puts("No tasks: no rank has an unfinished task of asyncio.");
     prb_out_coverage(&coverage);
     return true;
 }

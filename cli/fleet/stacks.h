@@ -12,6 +12,8 @@ struct prb_job_stacks {
 };
 bool prb_job_backtrace(const struct prb_run *run, const struct prb_job_stacks *how,
                        struct prb_error *err);
+/* Tasks of asyncio of all ranks, equal ones together. */
+bool prb_job_tasks(const struct prb_run *run, bool json, struct prb_error *err);
 /* A frame and its locals. */
 void prb_out_merged_frame(FILE *out, const struct prb_merged_frame *frame, bool verbose);
 

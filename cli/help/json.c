@@ -43,6 +43,7 @@ static void print_command(const struct prb_command *command)
 {
     static const char *const target[] = {
         [PRB_USES_NO_TARGET] = "no",
+        [PRB_USES_JOB_IF_GIVEN] = "job",
         [PRB_USES_TARGET_IF_GIVEN] = "optional",
         [PRB_USES_TARGET] = "required",
     };

@@ -56,6 +56,7 @@ const char *prb_command_usage(const struct prb_command *command)
 {
     static const char *const before[] = {
         [PRB_USES_NO_TARGET] = "probing",
+        [PRB_USES_JOB_IF_GIVEN] = "probing [-t @JOB]",
         [PRB_USES_TARGET_IF_GIVEN] = "probing [TARGET]",
         [PRB_USES_TARGET] = "probing TARGET",
     };

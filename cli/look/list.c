@@ -321,8 +321,6 @@ static bool run_list(const struct prb_run *run, struct prb_error *err)
 {
     if (prb_run_job(run))
         return of_job(run, err);
-    if (prb_run_has_target(run))
-        return prb_usage(run, err, "list takes no target but a job: -t @JOB");
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
     if (!list || (run->options[BELOW].count && !keep_below(list, run, err)))
         return false;
@@ -340,7 +338,7 @@ const struct prb_command prb_command_list = {
     .aliases = "ls l ps",
     .summary = "list the Python processes",
     .arguments = "",
-    .target = PRB_USES_TARGET_IF_GIVEN,
+    .target = PRB_USES_JOB_IF_GIVEN,
     .description = "Lists every process that has a CPython inside and that you may see: its rank "
                    "and the number of ranks when its "
                    "environment says (RANK, WORLD_SIZE and their likes), the version of Python, "

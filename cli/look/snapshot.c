@@ -1,9 +1,12 @@
 /* probing snapshot: save the memory that decoding a target reads, to use it later or elsewhere. */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
+#include "cli/fleet/job.h"
 #include "cli/look/many.h"
 #include "cli/print/out.h"
+#include "fleet/objects.h"
 
 enum { NATIVE, LOCALS, STOP, RANKS, SUBPROCESSES };
 
@@ -81,8 +84,59 @@ static bool write_many(const struct prb_run *run, struct prb_error *err)
     return written;
 }
 
+/* ---- the ranks of a job: files on their hosts ---- */
+
+static char *job_args(const struct prb_run *run)
+{
+    const char *path = run->arguments[0];
+    char here[PATH_MAX];
+    PRB_AUTO_FREE char *whole = NULL;
+    if (*path != '/' && getcwd(here, sizeof here) && asprintf(&whole, "%s/%s", here, path) >= 0)
+        path = whole;
+    json_t *args = json_pack("{s:s, s:b, s:b, s:b}", "path", path, "native",
+                             run->options[NATIVE].count > 0, "locals",
+                             run->options[LOCALS].count > 0, "stop", run->options[STOP].count > 0);
+    char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
+    json_decref(args);
+    return text;
+}
+
+static bool write_job(const struct prb_run *run, struct prb_error *err)
+{
+    PRB_AUTO_FREE char *args = job_args(run);
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    PRB_AUTO(prb_rank_objects) struct prb_rank_objects objects = {0};
+    if (fleet && !args)
+        return prb_cli_fail(err, PRB_USAGE, "", "the path is not UTF-8");
+    if (!fleet || !prb_fleet_ask(fleet, "snapshot", args, &objects, &coverage, err) ||
+        !prb_run_covered(run, &coverage, err))
+        return false;
+    prb_rank_objects_sort(&objects);
+    for (size_t i = 0; i < objects.count; i++) {
+        const json_t *one = json_array_get(objects.items[i].list, 0);
+        const char *path = json_string_value(json_object_get(one, "path"));
+        json_int_t moved = json_integer_value(json_object_get(one, "moved"));
+        char size[16];
+        prb_out_bytes(size, sizeof size,
+                      (double)json_integer_value(json_object_get(one, "bytes")));
+        printf("rank %d (", objects.items[i].rank);
+        prb_out_text(stdout, objects.items[i].host);
+        fputs("): ", stdout);
+        prb_out_text(stdout, path ? path : "?");
+        printf(": %s\n", size);
+        if (moved > 0)
+            printf("  %lld threads went on while they were copied (--stop keeps them still)\n",
+                   (long long)moved);
+    }
+    prb_out_coverage(&coverage);
+    return true;
+}
+
 static bool run_snapshot(const struct prb_run *run, struct prb_error *err)
 {
+    if (prb_run_job(run) && !run->options[RANKS].count && !run->options[SUBPROCESSES].count)
+        return write_job(run, err);
     if (run->options[RANKS].count || run->options[SUBPROCESSES].count)
         return write_many(run, err);
     PRB_AUTO(prb_target) struct prb_target *target = prb_run_open(run, err);
@@ -102,9 +156,11 @@ const struct prb_command prb_command_snapshot = {
         "file of some megabytes "
         "that `probing -t FILE` (and gdb) opens on any machine, long after the process ended. "
         "With --ranks or --subprocesses each process has a file of its own: FILE with .rank0 (or "
-        "its pid) before the suffix.",
+        "its pid) before the suffix. With -t @JOB the files are on the hosts of the ranks; on "
+        "other hosts than this one it needs their agents to allow control.",
     .options = options,
     .examples = "probing 12345 snapshot stuck.snap --locals --native\n"
+                "probing -t @ snapshot /tmp/stuck.snap  # a file for each rank of the job\n"
                 "probing -t stuck.snap backtrace --locals\n",
     .run = run_snapshot,
 };

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/fleet/stacks.h"
 #include "cli/look/many.h"
 #include "cli/look/stacks.h"
 #include "cli/print/out.h"
@@ -379,6 +380,8 @@ static bool run_tasks(const struct prb_run *run, struct prb_error *err)
     if (run->options[TREE].count && run->options[JSON].count)
         return prb_usage(run, err, "--tree folds text; --json lists every task with its links");
     bool several = run->options[RANKS].count || run->options[SUBPROCESSES].count;
+    if (prb_run_job(run) && !several && !run->options[TREE].count)
+        return prb_job_tasks(run, run->options[JSON].count, err);
     return several ? of_many(run, err) : of_one(run, err);
 }
 
@@ -401,6 +404,7 @@ const struct prb_command prb_command_tasks = {
     .options = options,
     .examples = "probing 12345 tasks  # every task with its stack\n"
                 "probing 12345 tasks --tree  # below each task those it waits for\n"
-                "probing 12345 tasks --json  # for scripts\n",
+                "probing 12345 tasks --json  # for scripts\n"
+                "probing -t @ tasks  # of all ranks of the job, equal ones together\n",
     .run = run_tasks,
 };

@@ -197,32 +197,33 @@ static void thread_name(const struct prb_stacks *stacks, const struct prb_thread
     out[n] = '\0';
 }
 
-static bool add_thread(struct prb_merged *merged, int rank, const struct prb_stacks *stacks,
-                       const struct prb_thread *thread)
+bool prb_merged_add_frames(struct prb_merged *merged, int rank, const char *what,
+                           const struct prb_frame *frames, size_t count, struct prb_error *err)
 {
-    char name[THREAD_NAME];
-    PRB_AUTO_FREE uint32_t *frames = calloc(thread->frame_count + 1, sizeof *frames);
-    if (!frames)
-        return false;
-    for (size_t i = 0; i < thread->frame_count; i++)
-        if ((frames[i] = take_frame(merged, &thread->frames[i])) == PRB_NO_ITEM)
-            return false;
-    thread_name(stacks, thread, name);
-    struct prb_merged_group key = {
-        .thread = name, .frames = frames, .frame_count = thread->frame_count};
+    PRB_AUTO_FREE uint32_t *numbers = calloc(count + 1, sizeof *numbers);
+    if (!numbers)
+        return prb_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        if ((numbers[i] = take_frame(merged, &frames[i])) == PRB_NO_ITEM)
+            return prb_nomem(err);
+    struct prb_merged_group key = {.thread = what, .frames = numbers, .frame_count = count};
     struct prb_merged_group *group = group_of(merged, &key);
     if (!group)
-        return false;
+        return prb_nomem(err);
     group->threads++;
-    return prb_rank_set_add(&group->ranks, rank, rank);
+    return prb_rank_set_add(&group->ranks, rank, rank) || prb_nomem(err);
 }
 
 bool prb_merged_add(struct prb_merged *merged, int rank, const struct prb_stacks *stacks,
                     struct prb_error *err)
 {
-    for (size_t i = 0; i < stacks->thread_count; i++)
-        if (!add_thread(merged, rank, stacks, &stacks->threads[i]))
-            return prb_nomem(err);
+    char name[THREAD_NAME];
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        thread_name(stacks, thread, name);
+        if (!prb_merged_add_frames(merged, rank, name, thread->frames, thread->frame_count, err))
+            return false;
+    }
     return true;
 }
 

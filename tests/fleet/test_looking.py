@@ -89,7 +89,25 @@ def test_memory(job, ask):
     assert sorted((int(row["rank"]), int(row["pid"])) for row in rows) == [(rank, job.processes[rank].pid) for rank in range(4)]
 
 
-@pytest.mark.parametrize("words", [["list"], ["memory"], ["top", "--count", 1, "-d", 0.2], ["profile", "-d", 0.2, "-f", "collapsed", "-o", "-"]],
+def test_tasks(job, ask):
+    rows = ask("-t", "@" + job.name, "tasks", "--json").json["rows"]
+    assert [(row["ranks"], row["threads"], row["thread"]) for row in rows] == [
+        ("0-3", 4, "tasks: waiting for tasks"), ("0-3", 8, "wait: waiting for a Future")]
+    assert [frame["name"] for frame in rows[1]["frames"]] == ["wait"]
+    text = ask("-t", "@" + job.name, "tasks")
+    assert text.status == 0 and "ranks 0-3 (4 of 4)" in text.out and "wait: waiting for a Future, 8 tasks" in text.out
+
+
+def test_snapshot(job, ask, tmp_path):
+    done = ask("-t", "@{}:1-2".format(job.name), "snapshot", tmp_path / "stuck.snap")
+    assert done.status == 0 and sorted(path.name for path in tmp_path.iterdir()) == ["stuck.rank1.snap", "stuck.rank2.snap"], done.err
+    assert [line.split(" (")[0] for line in done.out.splitlines() if line.startswith("rank")] == ["rank 1", "rank 2"]
+    assert "odd" in ask("-t", tmp_path / "stuck.rank2.snap", "backtrace").out
+    nowhere = ask("-t", "@{}:0".format(job.name), "snapshot", tmp_path / "none" / "stuck.snap")
+    assert nowhere.status == 15 and "failed 0" in nowhere.err
+
+
+@pytest.mark.parametrize("words", [["list"], ["memory"], ["tasks"], ["top", "--count", 1, "-d", 0.2], ["profile", "-d", 0.2, "-f", "collapsed", "-o", "-"]],
                          ids=lambda words: words[0])
 def test_missing_rank(job, ask, words):
     """Exit status 15 where a rank is missing, and no output with --strict."""
