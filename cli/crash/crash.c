@@ -19,8 +19,8 @@ static const struct prb_option options[] = {
     [ALL] = {0, "all", NULL, "list: a line for each dump, equal ones too", NULL},
     [OUTPUT] = {'o', "output", "FILE", "show, export: write there instead of standard output",
                 NULL},
-    [FORMAT] = {'f', "format", "FORMAT",
-                "list of a job: a table (the default), json, jsonl or csv", PRB_ROW_FORMATS},
+    [FORMAT] = {'f', "format", "FORMAT", "list of a job: a table (the default), json, jsonl or csv",
+                PRB_ROW_FORMATS},
     {0},
 };
 
@@ -242,7 +242,8 @@ const struct prb_command prb_command_crash = {
         "A process that crashes under `inject -c`, PROBING_CRASH=1 or probing.init(crash=True) "
         "leaves a dump, a snapshot of its last moment, and a text beside it. `list` shows those of "
         "a folder (PROBING_CRASH_DIR, else the default one), the earliest first, equal crashes of "
-        "several ranks on one line; with -t @JOB those on the hosts of its ranks. `show` prints one as text: what happened, the exceptions, the "
+        "several ranks on one line; with -t @JOB those on the hosts of its ranks. `show` prints "
+        "one as text: what happened, the exceptions, the "
         "stacks with their variables; of a folder the latest. `export` prints the same as "
         "JSON.\n\n"
         "Every other command reads a dump, too: `probing -t FILE backtrace`, query, tables, and "

@@ -93,9 +93,9 @@ static char *job_args(const struct prb_run *run)
     PRB_AUTO_FREE char *whole = NULL;
     if (*path != '/' && getcwd(here, sizeof here) && asprintf(&whole, "%s/%s", here, path) >= 0)
         path = whole;
-    json_t *args = json_pack("{s:s, s:b, s:b, s:b}", "path", path, "native",
-                             run->options[NATIVE].count > 0, "locals",
-                             run->options[LOCALS].count > 0, "stop", run->options[STOP].count > 0);
+    json_t *args =
+        json_pack("{s:s, s:b, s:b, s:b}", "path", path, "native", run->options[NATIVE].count > 0,
+                  "locals", run->options[LOCALS].count > 0, "stop", run->options[STOP].count > 0);
     char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
     json_decref(args);
     return text;
@@ -118,8 +118,7 @@ static bool write_job(const struct prb_run *run, struct prb_error *err)
         const char *path = json_string_value(json_object_get(one, "path"));
         json_int_t moved = json_integer_value(json_object_get(one, "moved"));
         char size[16];
-        prb_out_bytes(size, sizeof size,
-                      (double)json_integer_value(json_object_get(one, "bytes")));
+        prb_out_bytes(size, sizeof size, (double)json_integer_value(json_object_get(one, "bytes")));
         printf("rank %d (", objects.items[i].rank);
         prb_out_text(stdout, objects.items[i].host);
         fputs("): ", stdout);

@@ -96,8 +96,7 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
     if (!choose(asking, answers, &ranks))
         return prb_nomem(err);
     PRB_AUTO_FREE char *text = rows ? with_firsts(asking->fleet, args, err) : strdup(args);
-    if (!text ||
-        !prb_fleet_ask_ranks(asking->fleet, &ranks, kind, text, answers, &coverage, err))
+    if (!text || !prb_fleet_ask_ranks(asking->fleet, &ranks, kind, text, answers, &coverage, err))
         return false;
     set_places(prb_fleet_info(asking->fleet), answers);
     if (answers->over.code)

@@ -5,7 +5,8 @@
 
 struct prb_merged *prb_merged_by(const json_t *args, struct prb_error *err)
 {
-    struct prb_merged_options options = {.by_function = json_is_true(json_object_get(args, "by_function"))};
+    struct prb_merged_options options = {.by_function =
+                                             json_is_true(json_object_get(args, "by_function"))};
     return prb_merged_new(&options, err);
 }
 
@@ -19,7 +20,7 @@ bool prb_merged_put(const struct prb_merged *merged, struct prb_buf *out, struct
 }
 
 bool prb_merged_at_host(const json_t *args, const struct prb_fleet_part *parts, size_t count,
-                    struct prb_buf *out, int *faulty_out, struct prb_error *err)
+                        struct prb_buf *out, int *faulty_out, struct prb_error *err)
 {
     PRB_AUTO(prb_merged) struct prb_merged *merged = prb_merged_by(args, err);
     for (size_t i = 0; merged && i < count; i++) {
@@ -35,7 +36,7 @@ bool prb_merged_at_host(const json_t *args, const struct prb_fleet_part *parts, 
 }
 
 bool prb_merged_at_root(const json_t *args, const struct prb_fleet_reply *reply, void *result,
-                    struct prb_error *err)
+                        struct prb_error *err)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set answered = {0};
     (void)args;

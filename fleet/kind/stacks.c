@@ -42,7 +42,8 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
         if (is_wanted(stacks, &stacks->threads[i], thread))
             stacks->threads[kept++] = stacks->threads[i];
     stacks->thread_count = kept;
-    return prb_merged_add(merged, seat->member.rank, stacks, err) && prb_merged_put(merged, out, err);
+    return prb_merged_add(merged, seat->member.rank, stacks, err) &&
+           prb_merged_put(merged, out, err);
 }
 
 const struct prb_fleet_kind prb_fleet_kind_stacks = {

@@ -51,7 +51,8 @@ bool prb_answers_add(struct prb_answers *answers, int rank, const char *host, co
         return prb_fail(err, PRB_TIMEOUT, "%s", answers->over.text);
     if (answers->rows_max && !count_rows(answers, data, len, err))
         return false;
-    struct prb_answer one = {.rank = rank, .local_rank = -1, .node_rank = -1, .data = malloc(len + 1), .len = len};
+    struct prb_answer one = {
+        .rank = rank, .local_rank = -1, .node_rank = -1, .data = malloc(len + 1), .len = len};
     if (!one.data || !PRB_GROW(answers->items, answers->count, answers->cap)) {
         free(one.data);
         return prb_nomem(err);
