@@ -66,14 +66,11 @@ class Release:
             archive.extractall(folder)
         return os.path.join(folder, self.base)
 
-    def flags(self, *names: str) -> str:
-        """Debian's options of the compiler, or of the linker."""
-        words = []
-        for name in names or ("CFLAGS", "CPPFLAGS"):
-            done = subprocess.run(["dpkg-buildflags", "--get", name], cwd=self.place, stdout=subprocess.PIPE, check=True, encoding="utf-8",
-                                  env=dict(self.environment, DEB_BUILD_MAINT_OPTIONS="hardening=+bindnow"))
-            words.append(done.stdout.strip().replace(self.place + "=", os.path.join(self.place, self.base) + "="))
-        return " ".join(words)
+    def flags(self, name: str) -> str:
+        """Debian's options of the preprocessor, the compiler or the linker."""
+        done = subprocess.run(["dpkg-buildflags", "--get", name], cwd=self.place, stdout=subprocess.PIPE, check=True, encoding="utf-8",
+                              env=dict(self.environment, DEB_BUILD_MAINT_OPTIONS="hardening=+bindnow"))
+        return done.stdout.strip().replace(self.place + "=", os.path.join(self.place, self.base) + "=")
 
     # ---- the parts ----
 
@@ -81,10 +78,9 @@ class Release:
         backend.build_sdist(self.folder)
 
     def wheel(self) -> None:
-        """For any Linux: made in a root folder of an older system, which stays for the next release."""
-        top = self.unpacked(self.work)
+        """For any Linux: the files that git knows, compiled in a root folder of an older system, which stays for the next release."""
         root = os.environ.get("PROBING_WHEEL_ROOT", os.path.join(ROOT, "build", "roots", "bullseye"))
-        self.run("wheel", [os.path.join(top, "packaging", "wheel", "wheel.sh"), self.folder, root], top)
+        self.run("wheel", [os.path.join(HERE, "wheel", "wheel.sh"), self.folder, root], ROOT, CC="gcc")
 
     def deb(self) -> None:
         """packaging/debian as debian/, as a distribution has it; then what dpkg-buildpackage -b does, but for .buildinfo, which has the time."""
@@ -112,7 +108,7 @@ class Release:
             os.utime(os.path.join(sources, os.path.basename(path)), (int(self.environment["SOURCE_DATE_EPOCH"]),) * 2)
         shutil.rmtree(os.path.join(self.place, self.base), ignore_errors=True)
         defined = {"_topdir": top, "_sourcedir": sources, "_builddir": self.place, "_smp_mflags": "-j" + self.jobs, "_buildhost": "localhost", "dist": "%{nil}",
-                   "debug_package": "%{nil}", "optflags": self.flags(), "build_ldflags": self.flags("LDFLAGS"),
+                   "debug_package": "%{nil}", "build_cppflags": self.flags("CPPFLAGS"), "optflags": self.flags("CFLAGS"), "build_ldflags": self.flags("LDFLAGS"),
                    "use_source_date_epoch_as_buildtime": "1", "clamp_mtime_to_source_date_epoch": "1", "source_date_epoch_from_changelog": "0"}
         words = ["rpmbuild", "-ba", "--nodeps"]
         for name, value in defined.items():
