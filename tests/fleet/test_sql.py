@@ -99,12 +99,12 @@ def test_rank_terms_choose_who_is_asked(start_ranks, ask):
         done = ask("-t", "@" + job.name, "query", "-f", "json", sql)
         return done.status, [row["rank"] for row in done.json["rows"]], done.json["coverage"]["expected"]
 
-    assert query("SELECT rank FROM system.process WHERE rank = 3") == (0, [3], 1)
-    assert query("SELECT rank FROM system.process WHERE _rank BETWEEN 0 AND 1 ORDER BY 1") == (0, [0, 1], 2)
-    assert query("SELECT rank FROM system.process WHERE rank > 1") == (15, [3], 2)
-    joined = "SELECT a.rank FROM system.process a JOIN system.process b ON a.pid = b.pid WHERE a.rank = 1"
+    assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank = 3") == (0, [3], 1)
+    assert query("SELECT _rank AS rank FROM system.process WHERE _rank BETWEEN 0 AND 1 ORDER BY 1") == (0, [0, 1], 2)
+    assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank > 1") == (15, [3], 2)
+    joined = "SELECT DISTINCT a.rank FROM python.backtrace a JOIN system.process b ON a.host = b.host WHERE a.rank = 1"
     assert query(joined)[:2] == (15, [1])
-    places = ask("-t", "@" + job.name, "query", "-f", "csv", "SELECT DISTINCT _local_rank, _node_rank FROM system.process WHERE rank < 2")
+    places = ask("-t", "@" + job.name, "query", "-f", "csv", "SELECT DISTINCT _local_rank, _node_rank FROM system.process WHERE _rank < 2")
     assert places.status == 0 and places.out.split() == ["_local_rank,_node_rank", "5,0"]
 
 
