@@ -103,10 +103,9 @@ class Release:
         top = os.path.join(self.work, "rpm")
         sources = os.path.join(top, "SOURCES")
         os.makedirs(sources)
-        for path in (os.path.join(self.folder, self.base + ".tar.gz"), os.path.join(HERE, "rpm", "probing.spec")):
+        for path in (os.path.join(self.folder, self.base + ".tar.gz"), os.path.join(self.unpacked(self.place), "packaging", "rpm", "probing.spec")):
             shutil.copy(path, sources)
             os.utime(os.path.join(sources, os.path.basename(path)), (int(self.environment["SOURCE_DATE_EPOCH"]),) * 2)
-        shutil.rmtree(os.path.join(self.place, self.base), ignore_errors=True)
         defined = {"_topdir": top, "_sourcedir": sources, "_builddir": self.place, "_smp_mflags": "-j" + self.jobs, "_buildhost": "localhost", "dist": "%{nil}",
                    "debug_package": "%{nil}", "build_cppflags": self.flags("CPPFLAGS"), "optflags": self.flags("CFLAGS"), "build_ldflags": self.flags("LDFLAGS"),
                    "use_source_date_epoch_as_buildtime": "1", "clamp_mtime_to_source_date_epoch": "1", "source_date_epoch_from_changelog": "0"}
