@@ -89,6 +89,7 @@ bool prb_job_sample(struct prb_job_sampling *sampling, double seconds, struct pr
 
 #define COMPARED 200 /* functions with the most time */
 #define TOLD 3
+#define SAMPLES_LEAST 20 /* of a rank, for a word on it */
 #define FAR 0.2 /* of a rank's time, and three standard deviations of so few samples */
 
 struct share {
@@ -181,7 +182,8 @@ static struct share farthest(const struct prb_profile *profile, uint32_t functio
     for (size_t i = 1; i < count; i++)
         if (fabs(parts[i] - middle) > fabs(parts[far] - middle))
             far = i;
-    double least = samples[far] ? 9 * 0.25 / (double)samples[far] : 1; /* squared */
+    /* squared; of few samples nothing is said */
+    double least = samples[far] < SAMPLES_LEAST ? 4 : 9 * 0.25 / (double)samples[far];
     return (struct share){function, profile->processes[far].rank, parts[far], middle,
                           least > FAR * FAR ? least : FAR * FAR};
 }
