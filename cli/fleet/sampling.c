@@ -90,7 +90,7 @@ bool prb_job_sample(struct prb_job_sampling *sampling, double seconds, struct pr
 #define COMPARED 200 /* functions with the most time */
 #define TOLD 3
 #define SAMPLES_LEAST 20 /* of a rank, for a word on it */
-#define FAR 0.2 /* of a rank's time, and three standard deviations of so few samples */
+#define FAR 0.2          /* of a rank's time, and three standard deviations of so few samples */
 
 struct share {
     uint32_t function;
