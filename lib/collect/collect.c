@@ -104,8 +104,15 @@ static double span_of(const char *name, double days)
     return days * 86400;
 }
 
+static bool is_stopped(void *context)
+{
+    const struct state *state = context;
+    struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
+    return !state->options->once && poll(&end, 1, 0) > 0;
+}
+
 /* As the settings of the same names: days, and bytes with K, M or G. */
-static struct prb_store_limits limits(void)
+static struct prb_store_limits limits(struct state *state)
 {
     const char *memory = getenv("PROBING_STORE_MEMORY");
     struct prb_store_limits limits = {
@@ -116,6 +123,8 @@ static struct prb_store_limits limits(void)
                  .minutes = span_of("PROBING_STORE_MINUTES", 7)},
         .rules = prb_collect_rules,
         .rule_count = prb_collect_rule_count,
+        .stopped = is_stopped,
+        .context = state,
     };
     char *end = NULL;
     double number = memory ? strtod(memory, &end) : -1;
@@ -133,7 +142,7 @@ static struct prb_store_limits limits(void)
 static void keep(struct state *state, bool now)
 {
     struct prb_error err = {0};
-    const struct prb_store_limits limit = limits();
+    const struct prb_store_limits limit = limits(state);
     double time = prb_clock_s();
     if (!now && !state->collection.wishes_change && time < state->kept + KEEP)
         return;

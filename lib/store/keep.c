@@ -63,13 +63,19 @@ static bool add(struct folder *folder, const char *path)
     return true;
 }
 
-static bool list(const char *path, struct folder *folder, struct prb_error *err)
+static bool is_stopped(const struct prb_store_limits *limits)
+{
+    return limits->stopped && limits->stopped(limits->context);
+}
+
+static bool list(const char *path, struct folder *folder, const struct prb_store_limits *limits,
+                 struct prb_error *err)
 {
     PRB_AUTO(dir) DIR *dir = opendir(path);
     size_t suffix = strlen(PRB_STORE_SUFFIX);
     if (!dir)
         return prb_fail_sys(err, errno, "%s", path);
-    for (struct dirent *entry; (entry = readdir(dir));) {
+    for (struct dirent *entry; !is_stopped(limits) && (entry = readdir(dir));) {
         PRB_AUTO_FREE char *file = NULL;
         size_t len = strlen(entry->d_name);
         if (len <= suffix || strcmp(entry->d_name + len - suffix, PRB_STORE_SUFFIX) != 0)
@@ -87,11 +93,12 @@ static double wish(const struct kept *kept, enum prb_store_wish which, double ot
     return wished >= 0 ? wished : otherwise;
 }
 
-static bool expire(struct folder *folder, double seconds, double now, struct prb_error *err)
+static bool expire(struct folder *folder, const struct prb_store_limits *limits, double now,
+                   struct prb_error *err)
 {
-    for (size_t i = 0; i < folder->count; i++) {
+    for (size_t i = 0; i < folder->count && !is_stopped(limits); i++) {
         struct kept *kept = &folder->items[i];
-        double age = wish(kept, PRB_STORE_WISH_SECONDS, seconds), before = now - age;
+        double age = wish(kept, PRB_STORE_WISH_SECONDS, limits->seconds), before = now - age;
         if (age > 0 && kept->oldest < before) {
             if (!prb_store_remove(kept->file, before, 0, err))
                 return false;
@@ -149,7 +156,7 @@ static bool thin(struct folder *folder, const struct prb_store_limits *limits, d
                  struct prb_error *err)
 {
     bool good = true;
-    for (size_t i = 0; i < folder->count; i++) {
+    for (size_t i = 0; i < folder->count && !is_stopped(limits); i++) {
         struct kept *kept = &folder->items[i];
         struct prb_thinned thinned;
         const struct prb_store_ages ages = {
@@ -185,9 +192,11 @@ bool prb_store_keep(const char *folder, const struct prb_store_limits *limits,
 {
     PRB_AUTO(folder) struct folder files = {0};
     double now = (double)time(NULL);
-    if (!list(folder, &files, err) || !expire(&files, limits->seconds, now, err))
+    if (!list(folder, &files, limits, err) || !expire(&files, limits, now, err))
         return false;
     bool thinned = thin(&files, limits, now, err);
+    if (is_stopped(limits))
+        return thinned;
     if (!shrink(&files, limits->bytes, err))
         return false;
     remove_empty(&files, now);

@@ -13,6 +13,9 @@ struct prb_store_limits {
     struct prb_store_ages ages; /* of what is thinned out, by these rules */
     const struct prb_store_rule *rules;
     size_t rule_count;
+    bool (*stopped)(
+        void *context); /* asked before each file: the rest waits for the next time; or NULL */
+    void *context;
 };
 /* Of the files in a folder of the store; a file without chunks is removed when nobody wrote to it for
  * a day.  False: a file could not be written. */
