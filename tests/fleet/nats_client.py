@@ -55,12 +55,23 @@ def _sum(*parts):
     return int.from_bytes(hashlib.sha512(b"".join(parts)).digest(), "little") % Q
 
 
+def _text(raw):
+    """Of an nkey."""
+    crc = 0
+    for byte in raw:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
+    return base64.b32encode(raw + crc.to_bytes(2, "little")).decode().rstrip("=")
+
+
 class Key:
     """An Ed25519 key from 32 secret bytes (RFC 8032), or from the text of an nkey."""
 
     def __init__(self, secret):
         if isinstance(secret, str):
             secret = base64.b32decode(secret + "=" * (-len(secret) % 8))[2:34]
+        self.secret = secret
         digest = hashlib.sha512(secret).digest()
         self.scalar = int.from_bytes(digest[:32], "little") & ~7 & (1 << 255) - 1 | 1 << 254
         self.prefix = digest[32:]
@@ -73,13 +84,11 @@ class Key:
 
     @property
     def text(self):
-        raw = b"\xa0" + self.public
-        crc = 0
-        for byte in raw:
-            crc ^= byte << 8
-            for _ in range(8):
-                crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xffff
-        return base64.b32encode(raw + crc.to_bytes(2, "little")).decode().rstrip("=")
+        return _text(b"\xa0" + self.public)
+
+    @property
+    def seed(self):
+        return _text(b"\x95\0" + self.secret)
 
 
 class Refused(Exception):
@@ -207,4 +216,10 @@ class Client:
         return self.messages.get(timeout=seconds)
 
     def close(self):
+        with self.lock:
+            try:
+                self.socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the server was first
+        self.thread.join(DEADLINE)  # else it may read from whoever gets the descriptor next
         self.socket.close()

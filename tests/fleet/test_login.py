@@ -1,0 +1,60 @@
+"""Logins on the bus, seen by a server of the test's own: what one of 256 nonces does to libnats."""
+
+import base64
+import json
+import os
+import socket
+import threading
+
+import pytest
+
+from bus import Bus, missing
+from nats_client import Key
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+INFO = {"server_id": "TEST", "server_name": "test", "version": "2.9.10", "proto": 1, "go": "go1.19", "host": "127.0.0.1", "headers": True,
+        "auth_required": True, "max_payload": 1048576}
+
+
+def nonces(key):
+    """One whose signature begins with a zero, and one whose does not."""
+    found = {}
+    number = 0
+    while len(found) < 2:
+        nonce = base64.urlsafe_b64encode(number.to_bytes(11, "big")).decode()[:15]
+        found.setdefault(key.sign(nonce.encode())[0] == 0, nonce)
+        number += 1
+    return found[True], found[False]
+
+
+def serve(listener, said, logins):
+    """Each connection is told the next nonce; what it logs in with is kept."""
+    for nonce in said:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as lines:
+            connection.sendall("INFO {}\r\n".format(json.dumps(dict(INFO, port=listener.getsockname()[1], nonce=nonce))).encode())
+            try:
+                line = lines.readline()
+            except ConnectionResetError:
+                line = b""
+            logins.append(json.loads(line.split(b" ", 1)[1].decode()) if line.startswith(b"CONNECT") else None)
+    listener.close()
+
+
+def test_a_signature_that_begins_with_a_zero(tmp_path):
+    key = Key(bytes(range(32)))
+    zero, other = nonces(key)
+    logins = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        serving = threading.Thread(target=serve, args=(listener, [zero, other], logins))
+        serving.start()
+        file = tmp_path / "look"
+        file.write_text(json.dumps({"v": 1, "servers": ["nats://127.0.0.1:{}".format(listener.getsockname()[1])], "nkey": key.seed}))
+        os.chmod(str(file), 0o600)
+        done = Bus(str(tmp_path)).run("cluster", "--bus", str(file), "jobs")
+        serving.join(30)
+    assert done.returncode != 0  # the server hangs up on both
+    assert logins[0] is None, "no login that cannot succeed"
+    signature = base64.urlsafe_b64decode(logins[1]["sig"] + "==")
+    assert logins[1]["nkey"] == key.text and signature == key.sign(other.encode())
