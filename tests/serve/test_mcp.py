@@ -124,7 +124,7 @@ def test_tools(agent, job):
     assert [tool["name"] for tool in tools["tools"]] == TOOLS and tools["ttlMs"] > 0
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools["tools"]) and len(json.dumps(tools)) < 12000
     told = {}
-    for tool, arguments in {"processes": {"match": "threads.py"}, "stacks": {}, "profile": {"seconds": 1, "idle": True}, "diagnose": {"skill": "health"},
+    for tool, arguments in {"processes": {"match": "threads.py"}, "stacks": {}, "profile": {"seconds": 1, "mode": "wall"}, "diagnose": {"skill": "health"},
                             "query": {"sql": "SELECT func, lineno FROM python.backtrace WHERE depth = 0 ORDER BY os_thread_id"},
                             "schema": {"table": "python.threads"}}.items():
         if tool not in ("processes", "schema"):
@@ -138,7 +138,7 @@ def test_tools(agent, job):
     assert one.ask(call("stacks", target=row["id"]))["result"]["isError"] is False
     assert {thread["id"] for group in told["stacks"]["groups"] for thread in group["threads"]} == {entry["os_thread_id"] for entry in backtrace(job.pid)}
     assert told["query"]["rows"] == [list(row.values()) for row in query(job.pid, "SELECT func, lineno FROM python.backtrace WHERE depth = 0 ORDER BY os_thread_id")]
-    assert told["profile"]["samples"] > 10 and told["profile"]["paths"]
+    assert told["profile"]["samples"] > 10 and told["profile"]["paths"] and told["profile"]["dropped"] >= 0
     assert told["diagnose"]["findings"][0]["severity"] == "info"
     assert "os_thread_id" in [line[0] for line in told["schema"]["rows"]]
 
@@ -146,6 +146,7 @@ def test_tools(agent, job):
 @pytest.mark.parametrize("tool, arguments, words", [
     ("stacks", {}, "needs the argument `target`"), ("stacks", {"target": 1}, "must be of type string"), ("stacks", {"target": "0"}, "no target"),
     ("stacks", {"target": "no such job at all"}, ""), ("stacks", {"target": "/etc/passwd"}, ""), ("stacks", {"target": "file:../x"}, "no file ../x"),
+    ("profile", {"target": "SELF", "mode": "memory"}, "active, cpu, wall or gil"),
     ("stacks", {"target": "1", "limit": 1000}, "out of its bounds"), ("query", {"target": "SELF", "sql": "DROP TABLE x"}, "read"),
     ("query", {"target": "SELF", "sql": "SELECT * FROM nowhere"}, "nowhere"), ("query", {"target": "SELF", "sql": "SELECT 1", "more": 1}, "no argument `more`"),
     ("diagnose", {"target": "SELF", "skill": "nothing"}, "there is no skill"), ("schema", {"table": "x; y"}, "not the name of a table"),
