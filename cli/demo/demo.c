@@ -96,6 +96,7 @@ static bool run_demo(const struct prb_run *run, struct prb_error *err)
     if (came) {
         sigset_t all;
         sigfillset(&all);
+        signal(came, SIG_DFL); /* a shell's background job begins with SIGINT ignored */
         raise(came);
         sigprocmask(SIG_UNBLOCK, &all, NULL);
     }

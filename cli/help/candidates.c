@@ -278,7 +278,7 @@ static bool offer_joined_value(struct line *line)
 static bool may_be_target(const struct line *line)
 {
     const struct prb_command *command = line->run.command;
-    return command->target != PRB_USES_NO_TARGET && command != &prb_command_help &&
+    return command->target >= PRB_USES_TARGET_IF_GIVEN && command != &prb_command_help &&
            !prb_run_has_target(&line->run) &&
            (line->position == 0 || command->arguments_max != PRB_WORDS_MAX);
 }

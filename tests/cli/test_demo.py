@@ -43,8 +43,9 @@ class Stage:
                 continue
         return found
 
-    def start(self):
-        return subprocess.Popen([PROBING, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    def start(self, ignored=None):
+        """ignored: a signal that is ignored from the beginning, as SIGINT of a shell's background job is."""
+        return subprocess.Popen([PROBING, "demo"], preexec_fn=lambda: ignored and signal.signal(ignored, signal.SIG_IGN), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                 env=self.environment, encoding="utf-8", errors="replace")
 
     def nothing_stays(self):
@@ -86,7 +87,7 @@ def test_shows_everything_and_leaves_nothing(stage):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ended_early_leaves_nothing(stage, number):
-    demo = stage.start()
+    demo = stage.start(ignored=number)
     assert "A small job runs" in demo.stdout.readline()
     demo.send_signal(number)
     demo.communicate(timeout=SECONDS)
