@@ -267,6 +267,22 @@ def test_two_at_once(python, probed):
     assert one.client.wait(number).value == "'released'"
 
 
+def test_several_are_the_first_in_a_namespace(python, probed):
+    """All have the names of one namespace, whichever makes it."""
+    one = probed(python)
+    clients = [Client(one.path) for _ in "abcd"]
+    one.eval("import sys\nsys.setswitchinterval(1e-6)")
+    try:
+        for name in map("first{}".format, range(60)):
+            for client, number in [(client, client.begin(letter + " = 1", name)) for client, letter in zip(clients, "abcd")]:
+                answer = client.wait(number)
+                assert answer.none, (name, answer.told, answer.err)
+            assert one.eval("a + b + c + d", name).value == "4", name
+    finally:
+        for client in clients:
+            client.close()
+
+
 def test_threads_frames(python, probed):
     one = probed(python)
     ident = int(one.eval("[t.ident for t in threading.enumerate() if t.name == 'parked'][0]").value)

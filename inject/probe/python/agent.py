@@ -101,7 +101,7 @@ def space_of(name):
         if name is None or name:
             if len(name_spaces) >= NAME_SPACES_MAX:
                 raise Refused("USAGE", "there are {} namespaces already".format(NAME_SPACES_MAX))
-            name_spaces[name] = space
+            space = name_spaces.setdefault(name, space)  # of two evaluations at once the first one's
     return space
 
 
@@ -121,9 +121,9 @@ class Prepared(object):
         lines = text.lstrip("\r\n").splitlines(True)
         if self.kind != SINGLE and lines and lines[0][:1] in " \t":
             text = part("statements").dedent(text)
-        if len(sources) >= SOURCES_MAX:
-            sources.pop(next(iter(sources)))
-        sources[self.file] = text[:SOURCE_KEPT_MAX]
+        for old in list(sources)[:max(0, len(sources) - SOURCES_MAX + 1)]:
+            sources.pop(old, None)  # another evaluation may have been first
+        self.parsed = sources[self.file] = text[:SOURCE_KEPT_MAX]
         if self.kind == SINGLE:
             codes = part("statements").compile_single(text, self.file)
             self.flags |= 0 if codes else INCOMPLETE | NONE
@@ -157,7 +157,7 @@ class Prepared(object):
             self.send(1, self.shown(value).encode("utf-8", "backslashreplace") + b"\n")
 
     def store(self):
-        names = part("frames").declared_global(sources[self.file]) if b"global" in self.source else []
+        names = part("frames").declared_global(self.parsed) if b"global" in self.source else []
         left = self.context.store(names)
         if left:
             note = "note: assigned in a copy, the thread's own {} {} as before: {}\n".format(
@@ -215,7 +215,7 @@ class Job(Running):
         self.source = source
         self.context = None
         self.entered = False
-        self.codes = self.wrong = None
+        self.codes = self.parsed = self.wrong = None
         try:
             if kind != COMPLETE and forbidden():
                 raise Refused("PERMISSION", "remote debugging is switched off in this process "
@@ -251,7 +251,7 @@ class Job(Running):
             # threading makes one up for a thread that asks who it is.
             if isinstance(known, threading._DummyThread):
                 threading._active.pop(ident, None)
-        self.context = self.names = self.send = self.codes = self.wrong = None
+        self.context = self.names = self.send = self.codes = self.parsed = self.wrong = None
         text = self.text
         room = ROOM_OF_PROMPT if self.flags & RAISED else self.room()
         if len(text) > room:
