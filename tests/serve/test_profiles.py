@@ -45,6 +45,10 @@ def names(told, node):
     return path[::-1]
 
 
+def threads(told):
+    return {told["threads"][weight[0]]["name"] for weight in told["weights"]}
+
+
 def test_while_it_is_taken(server, busy):
     made = begin(server, busy)
     assert (made["pid"], made["mode"], made["rate"], made["done"]) == (busy.pid, "active", 100, False)
@@ -54,7 +58,7 @@ def test_while_it_is_taken(server, busy):
     assert told["nodes"][0] == [0, -1]
     found = {names(told, node)[-1]: samples for thread, node, samples, ns in told["weights"] if ns}
     assert "turn" in found
-    assert {told["threads"][weight[0]]["name"] for weight in told["weights"]} >= {"turn-0", "turn-1"}
+    until(lambda: threads(get(server, "/" + made["id"])) >= {"turn-0", "turn-1"})
     before = told["samples"]
     until(lambda: get(server, "/" + made["id"])["samples"] > before)  # it goes on
     end(server, made)

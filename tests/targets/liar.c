@@ -15,7 +15,6 @@
  *
  * Says "ready", and "lied" at its first lie.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -81,12 +81,17 @@ static void use_up_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void die_when_it_is_there(DIR *folder)
+/* Events wait for us, so that no file is too short-lived to be seen. */
+static void die_when_it_is_there(int events)
 {
-    for (;; rewinddir(folder))
-        for (struct dirent *entry; (entry = readdir(folder));)
-            if (!strncmp(entry->d_name, ".probing-", 9))
+    char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    for (ssize_t len; (len = read(events, buffer, sizeof buffer)) > 0;)
+        for (ssize_t at = 0; at < len;) {
+            const struct inotify_event *event = (const void *)(buffer + at);
+            if (event->len && !strncmp(event->name, ".probing-", 9))
                 kill(getpid(), SIGKILL);
+            at += (ssize_t)(sizeof *event + event->len);
+        }
 }
 
 int main(int argc, char **argv)
@@ -107,11 +112,12 @@ int main(int argc, char **argv)
         lie(maps, PRB_STUB_WAITS, descriptor);
     }
     if (!strcmp(mode, "die")) {
-        DIR *folder = opendir("/dev/shm");
+        int events = inotify_init1(IN_CLOEXEC);
+        if (inotify_add_watch(events, "/dev/shm", IN_CREATE) < 0)
+            return 2;
         use_up_descriptors();
         say("ready");
-        if (folder)
-            die_when_it_is_there(folder);
+        die_when_it_is_there(events);
     }
     if (!strcmp(mode, "idle")) {
         use_up_descriptors();
