@@ -73,8 +73,11 @@ class Cluster:
         down = self.at(self.hosts.hub, "cluster", "down")
         for process in self.ranks.values():
             process.kill()
-            process.communicate()
         self.hosts.end()
+        for process in self.ranks.values():
+            process.wait(DEADLINE)
+            process.stdin.close()
+            process.stdout.close()  # children that a rank left may have its other end
         shutil.rmtree(self.bus.home, ignore_errors=True)
         assert down.returncode == 0, down.stderr
 

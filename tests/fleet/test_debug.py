@@ -173,7 +173,7 @@ def test_child_session(job):
         with second:
             second.attach(subProcessId=child)
             second.disconnect()
-        session.send("evaluate", {"expression": "__import__('os').kill({}, 9)".format(child), "context": "repl"})
+        session.request("evaluate", {"expression": "__import__('os').kill({}, 9)".format(child), "context": "repl"})  # before we go
         session.disconnect()
     server.end()
     job.moves()
