@@ -421,7 +421,7 @@ def test_page_runs_code_when_allowed(editor, job):
     code = editor({"type": "probing"}, vsix())
     page = shown_page(code)
     page.locator("main a", has_text=str(job.pid)).first.click()
-    page.locator("nav.rail a", has_text="Console").click()
+    page.locator("nav.rail a[href*='/p/']", has_text="Console").click()  # of the process, once it is chosen
     page.get_by_role("button", name="Let this panel").click()
     box = code.page.locator(".monaco-dialog-box")
     code.until("the question", lambda: "Let this panel act" in box.inner_text())
