@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "fleet/bus/stream.h"
 #include "proc/stat.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
-#define ANSWERS 2.0 /* s that the server may take to make the bucket */
 #define HOSTS_MAX 200000
 
 void prb_roster_entry_deinit(struct prb_roster_entry *entry)
@@ -204,24 +204,8 @@ bool prb_roster_parse(const char *text, size_t len, struct prb_roster_entry *out
 
 bool prb_roster_begin(struct prb_bus *bus, struct prb_error *err)
 {
-    char reply[PRB_BUS_SUBJECT];
-    struct prb_bus_message answer;
-    PRB_AUTO(prb_bus_inbox) struct prb_bus_inbox *inbox = prb_bus_inbox_new(bus, err);
-    if (!inbox)
-        return false;
-    prb_bus_inbox_subject(inbox, 0, reply);
-    const struct prb_bus_message ask = {.subject = "$JS.API.STREAM.CREATE." PRB_ROSTER_STREAM,
-                                        .reply = reply,
-                                        .data = BUCKET,
-                                        .len = sizeof BUCKET - 1};
-    if (!prb_bus_publish(bus, &ask, err) || !prb_bus_inbox_next(inbox, ANSWERS, &answer, err))
-        return false;
-    /* That it is there already with other limits is as good: whoever made it may have a reason. */
-    bool good = !answer.nobody;
-    prb_bus_message_free(&answer);
-    return good || prb_fail(err, PRB_UNSUPPORTED,
-                            "this server has no JetStream: hosts that end "
-                            "are not remembered");
+    return prb_bus_make_stream(bus, PRB_ROSTER_STREAM, BUCKET, "hosts that end are not remembered",
+                               err);
 }
 
 bool prb_roster_put(struct prb_bus *bus, const char *key, const char *text, struct prb_error *err)

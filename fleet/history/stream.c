@@ -1,7 +1,8 @@
 /* The stream that keeps what agents publish: history.h. */
 #include "fleet/history/history.h"
 
-#define ANSWERS 2.0 /* s */
+#include "fleet/bus/stream.h"
+
 /* A day, within what the server keeps on disk, the oldest first; the same message twice within 10 minutes
  * counts once. */
 #define STREAM                                                                                     \
@@ -13,24 +14,5 @@
 
 bool prb_history_begin(struct prb_bus *bus, struct prb_error *err)
 {
-    char reply[PRB_BUS_SUBJECT];
-    struct prb_bus_message answer;
-    PRB_AUTO(prb_bus_inbox) struct prb_bus_inbox *inbox = prb_bus_inbox_new(bus, err);
-    if (!inbox)
-        return false;
-    prb_bus_inbox_subject(inbox, 0, reply);
-    const struct prb_bus_message ask = {.subject = "$JS.API.STREAM.CREATE." PRB_HISTORY_STREAM,
-                                        .reply = reply,
-                                        .data = STREAM,
-                                        .len = sizeof STREAM - 1};
-    if (!prb_bus_publish(bus, &ask, err) || !prb_bus_inbox_next(inbox, ANSWERS, &answer, err))
-        return err && err->code == PRB_TIMEOUT
-                   ? prb_fail(err, PRB_TIMEOUT,
-                              "the server does not make the stream " PRB_HISTORY_STREAM)
-                   : false;
-    /* That it is there already with other limits is as good: whoever made it may have a reason. */
-    bool good = !answer.nobody;
-    prb_bus_message_free(&answer);
-    return good ||
-           prb_fail(err, PRB_UNSUPPORTED, "this server has no JetStream, which keeps the history");
+    return prb_bus_make_stream(bus, PRB_HISTORY_STREAM, STREAM, "no history is kept", err);
 }

@@ -10,14 +10,22 @@ static bool corrupt(const struct prb_fleet_reply *reply, struct prb_error *err)
     return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
 }
 
+bool prb_ranks_answered(const struct prb_fleet_reply *reply, struct prb_rank_set *out,
+                        struct prb_error *err)
+{
+    for (size_t i = 0; i < reply->state_count; i++)
+        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
+            !prb_rank_set_add(out, reply->states[i].rank, reply->states[i].rank))
+            return prb_nomem(err);
+    return true;
+}
+
 /* Whether there is exactly one part for each rank that answered. */
 static bool is_complete(const struct prb_fleet_reply *reply, struct prb_error *err)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set expected = {0}, got = {0};
-    for (size_t i = 0; i < reply->state_count; i++)
-        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
-            !prb_rank_set_add(&expected, reply->states[i].rank, reply->states[i].rank))
-            return prb_nomem(err);
+    if (!prb_ranks_answered(reply, &expected, err))
+        return false;
     for (size_t i = 0; i < reply->part_count; i++) {
         int rank = reply->parts[i].rank;
         if (!prb_rank_set_has(&expected, rank) || prb_rank_set_has(&got, rank))

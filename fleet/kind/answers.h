@@ -6,6 +6,9 @@
 #include "fleet/objects.h"
 #include "fleet/rows/rows.h"
 
+/* The ranks that the host says answered. */
+bool prb_ranks_answered(const struct prb_fleet_reply *reply, struct prb_rank_set *out,
+                        struct prb_error *err);
 /* One for each rank that the host says answered; all or none. */
 bool prb_objects_of_host(struct prb_rank_objects *objects, const struct prb_fleet_reply *reply,
                          struct prb_error *err);

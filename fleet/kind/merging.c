@@ -2,6 +2,7 @@
 #include "fleet/kind/merging.h"
 
 #include "base/error.h"
+#include "fleet/kind/answers.h"
 
 struct prb_merged *prb_merged_by(const json_t *args, struct prb_error *err)
 {
@@ -40,10 +41,8 @@ bool prb_merged_at_root(const json_t *args, const struct prb_fleet_reply *reply,
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set answered = {0};
     (void)args;
-    for (size_t i = 0; i < reply->state_count; i++)
-        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
-            !prb_rank_set_add(&answered, reply->states[i].rank, reply->states[i].rank))
-            return prb_nomem(err);
+    if (!prb_ranks_answered(reply, &answered, err))
+        return false;
     if (reply->part_count != 1)
         return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
     return prb_merged_add_packed(result, reply->parts[0].data, reply->parts[0].len, &answered, err);

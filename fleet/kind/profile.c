@@ -5,6 +5,7 @@
  */
 #include "fleet/profile.h"
 
+#include "fleet/kind/answers.h"
 #include "fleet/message/kind.h"
 #include "profile/packed.h"
 
@@ -101,10 +102,8 @@ static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, voi
     struct prb_fleet_profile *all = result;
     PRB_AUTO(prb_rank_set) struct prb_rank_set answered = {0};
     (void)args;
-    for (size_t i = 0; i < reply->state_count; i++)
-        if (reply->states[i].state == PRB_COVERAGE_ANSWERED &&
-            !prb_rank_set_add(&answered, reply->states[i].rank, reply->states[i].rank))
-            return prb_nomem(err);
+    if (!prb_ranks_answered(reply, &answered, err))
+        return false;
     if (reply->part_count != 1)
         return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
     PRB_AUTO(prb_profile) struct prb_profile *one = unpack(&reply->parts[0], &answered, err);
