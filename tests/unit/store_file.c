@@ -2,11 +2,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "probing.h"
 #include "store/file.h"
+#include "store/keep.h"
 #include "unit.h"
 
 static char folder[] = "/tmp/probing-store-XXXXXX";
@@ -112,9 +115,44 @@ static void test_what_is_made(void **state)
     assert_int_equal(unlink(other), 0);
 }
 
+/* More than a process may open: a file of an old job that has nothing in it is removed. */
+static void test_more_files_than_descriptors(void **state)
+{
+    enum { FILES = 40 };
+    const struct timespec old[2] = {{.tv_sec = time(NULL) - 3 * 86400},
+                                    {.tv_sec = time(NULL) - 3 * 86400}};
+    const struct prb_store_limits limits = {0};
+    struct prb_error err = {0};
+    struct rlimit before;
+    char one[96];
+    (void)state;
+    for (int i = 0; i < FILES; i++) {
+        snprintf(one, sizeof one, "%s/old-%d.db", folder, i);
+        PRB_AUTO(prb_store_file) struct prb_store_file *file = prb_store_open(one, true, &err);
+        assert_non_null(file);
+        assert_true(prb_store_begin(file, &err) && prb_store_set_job(file, "old", &err) &&
+                    prb_store_commit(file, &err));
+    }
+    for (int i = 0; i < FILES; i++) {
+        snprintf(one, sizeof one, "%s/old-%d.db", folder, i);
+        assert_int_equal(utimensat(AT_FDCWD, one, old, 0), 0);
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bool kept = prb_store_keep(folder, &limits, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(kept);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(one, sizeof one, "%s/old-%d.db", folder, i);
+        assert_int_not_equal(access(one, F_OK), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_opened_again),
-                                       cmocka_unit_test(test_what_is_made)};
+                                       cmocka_unit_test(test_what_is_made),
+                                       cmocka_unit_test(test_more_files_than_descriptors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
