@@ -17,6 +17,7 @@
 #include "collect/thread.h"
 #include "fleet/agent/agent.h"
 #include "fleet/history/history.h"
+#include "fleet/host/starter.h"
 
 #define SCAN 10.0      /* s between two looks for ranks */
 #define FRESH 1.0      /* s: a look serves those who ask so long */
@@ -575,7 +576,8 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     pthread_mutex_init(&agent->lock, NULL);
     agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->ends = epoll_create1(EPOLL_CLOEXEC);
-    bool good = agent->wake >= 0 ? begin(agent, err) : prb_fail_sys(err, errno, "an eventfd");
+    bool good = agent->wake >= 0 ? prb_fleet_starter_begin(err) && begin(agent, err)
+                                 : prb_fail_sys(err, errno, "an eventfd");
     if (good) {
         prb_agent_log(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
                       agent->entry.key, options->allow_control ? ",control" : "",
@@ -593,5 +595,6 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
         prb_agent_log(agent->log, "ended");
     }
     end(agent);
+    prb_fleet_starter_end();
     return good;
 }

@@ -13,16 +13,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/syscalls.h"
+#include "fleet/host/starter.h"
 
 #define READ_MOST ((size_t)1 << 20) /* at a time */
 
-/* What the child has of its parent: the socket, and standard error. */
-static void leave_parent(int fd, pid_t parent)
+void prb_fleet_child_leave(int fd)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(0);
-    signal(SIGPIPE, SIG_IGN);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     dup2(null, 1);
@@ -32,6 +28,27 @@ static void leave_parent(int fd, pid_t parent)
             0u); /* without it they stay, which harms less */
 }
 
+void prb_fleet_child_live(const struct prb_fleet_member *member, int fd, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    signal(SIGPIPE, SIG_IGN);
+    prb_fleet_child_leave(fd);
+    prb_fleet_child_serve(member, fd);
+    _exit(0);
+}
+
+static pid_t fork_child(const struct prb_fleet_member *member, int fd, struct prb_error *err)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        prb_fleet_child_live(member, fd, parent);
+    if (pid < 0)
+        prb_fail_sys(err, errno, "fork");
+    return pid;
+}
+
 bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)
 {
     int pair[2];
@@ -39,17 +56,16 @@ bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)
         return true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return prb_fail_sys(err, errno, "socketpair");
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        leave_parent(pair[1], parent);
-        prb_fleet_child_serve(&child->member, pair[1]);
-        _exit(0);
+    child->started = prb_fleet_starter_is_there();
+    pid_t pid = child->started ? prb_fleet_starter_start(&child->member, pair[1], err) : 0;
+    if (!pid && !prb_fleet_starter_is_there()) { /* better than never an answer again */
+        child->started = false;
+        pid = fork_child(&child->member, pair[1], err);
     }
-    int sys = errno;
     close(pair[1]);
-    if (pid < 0) {
+    if (pid <= 0) {
         close(pair[0]);
-        return prb_fail_sys(err, sys, "fork");
+        return false;
     }
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
     child->pid = pid;
@@ -57,16 +73,26 @@ bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)
     return true;
 }
 
+/* One that the kernel holds in a read ends later, and is then waited for by nobody but init, or with
+ * the next one. */
+bool prb_fleet_child_wait(pid_t pid)
+{
+    for (int i = 0; i < 100; i++) {
+        if (waitpid(pid, NULL, WNOHANG) != 0)
+            return true;
+        usleep(100);
+    }
+    return false;
+}
+
 void prb_fleet_child_end(struct prb_fleet_child *child)
 {
-    if (child->pid) {
+    if (child->pid)
         close(child->fd);
-        kill(child->pid, SIGKILL);
-        /* One that the kernel holds in a read ends later, and is then waited for by nobody but
-         * init, or with the next one. */
-        for (int i = 0; i < 100 && waitpid(child->pid, NULL, WNOHANG) == 0; i++)
-            usleep(100);
-    }
+    if (child->pid && child->started)
+        prb_fleet_starter_kill(child->pid);
+    else if (child->pid && kill(child->pid, SIGKILL) == 0)
+        prb_fleet_child_wait(child->pid);
     prb_buf_deinit(&child->in);
     child->pid = 0;
     child->fd = -1;

@@ -6,22 +6,15 @@
 
 struct prb_fleet_child {
     struct prb_fleet_member member;
-    pid_t pid; /* 0: none runs */
-    int fd;    /* of the socket pair; -1 */
+    pid_t pid;    /* 0: none runs */
+    bool started; /* by the starter, which then ends it */
+    int fd;       /* of the socket pair; -1 */
     /* of the question that it works on */
     bool asked, answered;
     struct prb_buf in; /* what came of its reply: a length of 8 bytes, and the reply */
 };
 
-/*
- * Start it, if it does not run.
- *
- * fork(2) copies the calling thread alone, and an agent has others (libnats, the collector): a lock
- * that one of them held at that moment stays locked in the child.  The C library unlocks its own
- * (malloc, stdio); SQLite's and ours may stay.  What such a lock guards is not used without it, so
- * the child gives no wrong answer, but none: it is killed at the end of its question's budget like
- * any other, its rank is failed this once, and the next question starts another.
- */
+/* Start it, if it does not run: by the starter (starter.h), where this process has one. */
 bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err);
 /* Kill it, and wait for its end if that comes at once. */
 void prb_fleet_child_end(struct prb_fleet_child *child);
@@ -38,7 +31,12 @@ static inline const char *prb_fleet_child_reply(const struct prb_fleet_child *ch
     return child->in.data + 8;
 }
 
-/* The child's own life: answer what comes by fd until that ends. */
+/* The child's own life, after fork: answer what comes by fd until that ends. */
+_Noreturn void prb_fleet_child_live(const struct prb_fleet_member *member, int fd, pid_t parent);
 void prb_fleet_child_serve(const struct prb_fleet_member *member, int fd);
+/* Close all that the parent had but fd and standard error. */
+void prb_fleet_child_leave(int fd);
+/* Whether a process that was killed ended within 10 ms; it is waited for then. */
+bool prb_fleet_child_wait(pid_t pid);
 
 #endif

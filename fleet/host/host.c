@@ -42,12 +42,18 @@ struct prb_fleet_host *prb_fleet_host_new(const char *name, struct prb_error *er
     return host;
 }
 
+void prb_fleet_host_rest(struct prb_fleet_host *host)
+{
+    for (size_t i = 0; i < host->count; i++)
+        prb_fleet_child_end(&host->children[i]);
+    host->count = 0;
+}
+
 void prb_fleet_host_free(struct prb_fleet_host *host)
 {
     if (!host)
         return;
-    for (size_t i = 0; i < host->count; i++)
-        prb_fleet_child_end(&host->children[i]);
+    prb_fleet_host_rest(host);
     free(host->children);
     prb_fleet_members_deinit(&host->members);
     free(host);

@@ -44,5 +44,7 @@ const struct prb_fleet_members *prb_fleet_host_members(const struct prb_fleet_ho
 bool prb_fleet_host_answer(struct prb_fleet_host *host, const struct prb_fleet_request *request,
                            bool (*go_on)(void *context), void *context, struct prb_buf *reply,
                            struct prb_error *err);
+/* End the children; the next request starts others. */
+void prb_fleet_host_rest(struct prb_fleet_host *host);
 
 #endif
