@@ -89,8 +89,8 @@ struct prb_hang {
     char summary[200]; /* "no movement in 2.0 s" */
 };
 
-/* Begins as {0}; the result of the kind "hang", whose args are every (s between the views) and
- * deep (load a probe for the recorder). */
+/* Begins as {0}; the result of the kind "hang", whose args are every (s between the views), and of
+ * "hang_deep", which loads a probe for the recorder. */
 PRB_API void prb_hang_deinit(struct prb_hang *hang);
 PRB_DEFINE_AUTO(prb_hang, struct prb_hang, prb_hang_deinit)
 /* The verdict on what was collected; coverage (NULL: of one process) has the ranks that did not answer. */

@@ -19,9 +19,11 @@ enum { FORMAT, EVERY_OPTION, DEEP };
 static const struct prb_option options[] = {
     [FORMAT] = {'f', "format", "FORMAT", "text (the default) or json", "text json"},
     [EVERY_OPTION] = {0, "every", "SECONDS", "between the two views, 2 at first", NULL},
-    [DEEP] = {0, "deep", NULL,
-              "load a probe where there is none, for the Flight Recorder of torch.distributed",
-              NULL},
+    [DEEP] =
+        {0, "deep", NULL,
+         "load a probe where there is none, for the Flight Recorder of torch.distributed; agents "
+         "of other hosts must allow control",
+         NULL},
     {0},
 };
 
@@ -184,10 +186,10 @@ static bool of_job(const struct prb_run *run, double every, struct prb_error *er
     struct prb_fleet *fleet = prb_run_open_job_for(run, every * 1.25 + LOOKING, err);
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
     PRB_AUTO(prb_hang) struct prb_hang hang = {0};
+    const char *kind = run->options[DEEP].count ? "hang_deep" : "hang";
     char args[80];
-    snprintf(args, sizeof args, "{\"every\": %.3f, \"deep\": %s}", every,
-             run->options[DEEP].count ? "true" : "false");
-    if (!fleet || !prb_fleet_ask(fleet, "hang", args, &hang, &coverage, err) ||
+    snprintf(args, sizeof args, "{\"every\": %.3f}", every);
+    if (!fleet || !prb_fleet_ask(fleet, kind, args, &hang, &coverage, err) ||
         !prb_run_covered(run, &coverage, err) || !prb_hang_judge(&hang, &coverage, err))
         return false;
     return print(run, prb_fleet_info(fleet), &hang, &coverage);

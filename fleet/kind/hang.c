@@ -1,4 +1,4 @@
-/* Two views of each rank, for the question whether the job hangs.  args: every (s), deep.
+/* Two views of each rank, for the question whether the job hangs.  args: every (s).
  * result: struct prb_hang, without a verdict (fleet/hang.h).
  *
  * A part is an object as evidence.h has it.  A host's part is {"frames": [stack, …], "ranks": {"3":
@@ -7,19 +7,19 @@
 
 #include "base/error.h"
 #include "fleet/hang/evidence.h"
-#include "fleet/message/kind.h"
+#include "fleet/kind/hang.h"
 
 #define EVERY 2.0 /* s */
 #define STACKS_MOST 100000
 
-static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_buf *out,
-                    struct prb_error *err)
+bool prb_hang_of_rank(struct prb_fleet_seat *seat, const json_t *args, bool deep,
+                      struct prb_buf *out, struct prb_error *err)
 {
     const json_t *every = json_object_get(args, "every");
     const struct prb_evidence_options options = {
         .every = json_is_number(every) ? json_number_value(every) : EVERY,
         .budget = seat->budget,
-        .deep = json_is_true(json_object_get(args, "deep")),
+        .deep = deep,
     };
     struct prb_target *target = prb_fleet_seat_target(seat, err);
     PRB_AUTO(json_t) json_t *object = target ? prb_evidence_take(target, &options, err) : NULL;
@@ -29,6 +29,13 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     if (text)
         prb_buf_adds(out, text);
     return text;
+}
+
+/* Whoever may look loads nothing: "deep" is a kind of its own. */
+static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_buf *out,
+                    struct prb_error *err)
+{
+    return prb_hang_of_rank(seat, args, false, out, err);
 }
 
 /* ---- at the host ---- */

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from nats_client import Client, Key
-from test_agents import Cluster, host_pid, pytestmark  # noqa: F401
+from test_agents import Cluster, children, host_pid, pytestmark  # noqa: F401
 
 ID = "0123456789abcdef" * 2
 REQUEST = json.dumps({"v": 1, "id": ID, "kind": "nothing", "job": "job", "ranks": "", "budget_ms": 1000, "args": {}})
@@ -89,6 +89,16 @@ def test_other_class(acting, asker):
     client.publish("probing.v1.job.look.all", json.loads(REQUEST) | {"kind": "eval", "args": {"code": "1"}}, "_INBOX.eval.me.2")
     assert b"is not asked as look" in client.next().body
     client.close()
+
+
+def test_loading_a_probe_is_control(acting):
+    """A hang's look alone loads none (test_agents.py); its --deep does, and is signed."""
+    done = acting.ask("hang", "--deep", "--every", "0.1", "--format", "json")
+    assert done.returncode in (0, 15), done.stderr  # 15: ranks 1 to 3 are missing
+    with open("/proc/{}/maps".format(children(acting.ranks[0].pid)[0])) as file:
+        assert "libprobe" in file.read()
+    with open(os.path.join(acting.bus.home, ".local", "state", "probing", "agent-node1.log")) as file:
+        assert "hang_deep of ranks" in file.read()
 
 
 def test_log(acting):
