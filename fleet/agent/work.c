@@ -1,4 +1,5 @@
 /* What an agent is asked, and how it answers (agent.h). */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +14,12 @@
 #define REQUEST_MAX (512 << 10) /* bytes */
 #define REMEMBERED 256          /* ids of questions that came */
 #define CLASSES (PRB_FLEET_EVAL + 1)
+#define LONG 3 /* questions that last are worked on at a time */
+#define LANES (CLASSES + LONG)
+#define SHARES 0.02                   /* s that a look serves those who ask the same */
+#define SHARED 4                      /* looks that do */
+#define SHARED_MOST ((size_t)4 << 20) /* bytes of one */
+#define REST 0.1                      /* s without a question, and nothing is kept */
 
 static const char *const class_names[CLASSES] = {"look", "control", "eval"};
 
@@ -22,9 +29,18 @@ struct item {
     double came; /* s, monotonic */
     char *reply, *data;
     size_t len;
+    char *same; /* of a question that lasts: as of lane */
 };
 
-/* One thread, with the ranks and children that are its own. */
+/* A look that serves those who ask the same, too. */
+struct shared {
+    char *same;
+    double began; /* s, monotonic */
+    struct prb_buf body;
+};
+
+/* One thread, with the ranks and children that are its own.  Lanes behind those of the classes are
+ * for looks that last. */
 struct lane {
     struct prb_agent_work *work;
     pthread_t thread;
@@ -33,15 +49,20 @@ struct lane {
     size_t count;
     pthread_cond_t more;
     char id[PRB_FLEET_ID]; /* of the question it answers; "": none; guarded */
+    char *same;            /* what of it is the same with whoever asks it; NULL: none; guarded */
+    double began;          /* s, monotonic; guarded */
     unsigned looked;       /* work->generation, when it looked for ranks */
     struct prb_fleet_host *host;
     struct prb_go go;
+    struct shared shared[SHARED]; /* the thread's own */
+    unsigned next_shared;
+    bool keeps; /* the same: it has something that is only kept for a moment */
 };
 
 struct prb_agent_work {
     struct prb_agent_work_options options;
     pthread_mutex_t lock;
-    struct lane lanes[CLASSES];
+    struct lane lanes[LANES];
     bool ends;                                /* guarded */
     char came[REMEMBERED][PRB_FLEET_ID];      /* guarded: ids, so that none is answered twice */
     char cancelled[REMEMBERED][PRB_FLEET_ID]; /* guarded */
@@ -60,6 +81,7 @@ static void free_item(struct item *item)
         return;
     free(item->reply);
     free(item->data);
+    free(item->same);
     free(item);
 }
 
@@ -82,6 +104,19 @@ static struct item *item_of(enum prb_fleet_class class, const struct prb_bus_mes
     return item;
 }
 
+/* With the lock.  False: it waits for nobody, and is the caller's. */
+static bool push(struct lane *lane, struct item *item)
+{
+    if (lane->count >= QUEUE_MAX || lane->work->ends)
+        return false;
+    item->next = NULL;
+    *lane->last = item;
+    lane->last = &item->next;
+    lane->count++;
+    pthread_cond_signal(&lane->more);
+    return true;
+}
+
 static void take(struct prb_agent_work *work, enum prb_fleet_class class,
                  const struct prb_bus_message *message)
 {
@@ -91,15 +126,9 @@ static void take(struct prb_agent_work *work, enum prb_fleet_class class,
     struct item *item = item_of(class, message);
     struct lane *lane = &work->lanes[work->options.allowed[class] ? class : PRB_FLEET_LOOK];
     pthread_mutex_lock(&work->lock);
-    bool full = !item || lane->count >= QUEUE_MAX || work->ends;
-    if (!full) {
-        *lane->last = item;
-        lane->last = &item->next;
-        lane->count++;
-        pthread_cond_signal(&lane->more);
-    }
+    bool taken = item && push(lane, item);
     pthread_mutex_unlock(&work->lock);
-    if (full)
+    if (!taken)
         free_item(item);
 }
 
@@ -139,20 +168,131 @@ void prb_agent_work_cancel(void *context, const struct prb_bus_message *message)
     pthread_mutex_unlock(&work->lock);
 }
 
+/* ---- those who ask the same ---- */
+
+/* All of a question but whose it is. */
+static char *same_of(const struct prb_fleet_request *request)
+{
+    struct prb_fleet_request other = *request;
+    memset(other.id, '0', sizeof other.id - 1);
+    return prb_fleet_request_text(&other, NULL);
+}
+
+static void forget_shared(struct lane *lane)
+{
+    for (size_t i = 0; i < SHARED; i++) {
+        free(lane->shared[i].same);
+        prb_buf_deinit(&lane->shared[i].body);
+        lane->shared[i] = (struct shared){0};
+    }
+}
+
+static const struct shared *find_shared(const struct lane *lane, const char *same, double came)
+{
+    for (size_t i = 0; i < SHARED && same; i++) {
+        const struct shared *one = &lane->shared[i];
+        if (one->same && came <= one->began + SHARES && strcmp(one->same, same) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+/* same and body become the lane's. */
+static void share(struct lane *lane, char **same, double began, struct prb_buf *body)
+{
+    struct shared *one = &lane->shared[lane->next_shared++ % SHARED];
+    free(one->same);
+    prb_buf_deinit(&one->body);
+    *one = (struct shared){.same = PRB_STEAL(*same), .began = began, .body = *body};
+    *body = (struct prb_buf){0};
+}
+
+/* Where the same is asked already, and not yet for long; else where least is to do.  Its lock is
+ * held. */
+static struct lane *long_lane(struct prb_agent_work *work, const struct item *item)
+{
+    struct lane *best = NULL;
+    size_t least = 0;
+    for (struct lane *lane = &work->lanes[CLASSES]; lane < &work->lanes[LANES]; lane++) {
+        size_t load = lane->count + (lane->same != NULL);
+        bool same =
+            lane->same && item->came <= lane->began + SHARES && strcmp(lane->same, item->same) == 0;
+        for (const struct item *other = lane->first; other && !same; other = other->next)
+            same = strcmp(other->same, item->same) == 0;
+        if (same)
+            return lane;
+        if (!best || load < least) {
+            best = lane;
+            least = load;
+        }
+    }
+    return best;
+}
+
+/* False: the item is the caller's. */
+static bool pass_on(struct prb_agent_work *work, struct item *item,
+                    const struct prb_fleet_request *request)
+{
+    if (!(item->same = same_of(request)))
+        return false;
+    pthread_mutex_lock(&work->lock);
+    bool taken = push(long_lane(work, item), item);
+    pthread_mutex_unlock(&work->lock);
+    return taken;
+}
+
+static bool is_long(const struct lane *lane) { return lane >= &lane->work->lanes[CLASSES]; }
+
+/* ---- the thread's life ---- */
+
+/* Memory and children are not kept for whoever may ask some day. */
+static void rest(struct lane *lane)
+{
+    forget_shared(lane);
+    if (is_long(lane))
+        prb_fleet_host_rest(lane->host);
+    lane->keeps = false;
+}
+
+/* With the lock. */
+static void wait_for_more(struct lane *lane)
+{
+    struct prb_agent_work *work = lane->work;
+    struct timespec until;
+    if (!lane->keeps) {
+        pthread_cond_wait(&lane->more, &work->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(REST * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&lane->more, &work->lock, &until) != ETIMEDOUT)
+        return;
+    pthread_mutex_unlock(&work->lock);
+    rest(lane);
+    pthread_mutex_lock(&work->lock);
+}
+
 /* NULL: the end. */
 static struct item *next_item(struct lane *lane)
 {
     struct prb_agent_work *work = lane->work;
     pthread_mutex_lock(&work->lock);
     lane->id[0] = '\0';
+    free(lane->same);
+    lane->same = NULL;
     while (!lane->first && !work->ends)
-        pthread_cond_wait(&lane->more, &work->lock);
+        wait_for_more(lane);
     struct item *item = work->ends ? NULL : lane->first;
     if (item) {
         lane->first = item->next;
         lane->count--;
         if (!lane->first)
             lane->last = &lane->first;
+        lane->same = item->same;
+        lane->began = prb_clock_s();
+        item->same = NULL;
     }
     pthread_mutex_unlock(&work->lock);
     return item;
@@ -232,11 +372,31 @@ static bool look_for_ranks(struct lane *lane, const struct prb_fleet_request *re
     return may_see(lane, members, request, err);
 }
 
+/* The same answer to another question.  False: there is none to give. */
+static bool answer_again(struct lane *lane, const struct item *item, const char *id,
+                         const struct shared *shared)
+{
+    struct prb_error why = {0};
+    PRB_AUTO(prb_buf) struct prb_buf body = {0};
+    PRB_AUTO(prb_fleet_reply) struct prb_fleet_reply reply = {0};
+    if (!prb_fleet_reply_parse(shared->body.data, shared->body.len, NULL, &reply, &why) ||
+        !prb_fleet_reply_pack(&reply, id, &body, &why))
+        return false;
+    send_body(lane, item, id, body.data, body.len);
+    return true;
+}
+
 static void answer(struct lane *lane, struct item *item, struct prb_fleet_request *request)
 {
     PRB_AUTO(prb_buf) struct prb_buf body = {0};
     struct prb_error err = {0};
-    request->budget -= prb_clock_s() - item->came;
+    PRB_AUTO_FREE char *same = item->class == PRB_FLEET_LOOK ? same_of(request) : NULL;
+    const struct shared *shared = find_shared(lane, same, item->came);
+    if (shared && answer_again(lane, item, request->id, shared))
+        return;
+    double began = prb_clock_s();
+    lane->keeps = true;
+    request->budget -= began - item->came;
     if (request->budget <= 0)
         return;
     if (!look_for_ranks(lane, request, &err) ||
@@ -246,6 +406,8 @@ static void answer(struct lane *lane, struct item *item, struct prb_fleet_reques
         return;
     }
     send_body(lane, item, request->id, body.data, body.len);
+    if (same && body.len <= SHARED_MOST)
+        share(lane, &same, began, &body);
 }
 
 static const struct prb_fleet_member *
@@ -328,14 +490,18 @@ static bool parse(struct item *item, const char *text, size_t len, struct prb_fl
     return true;
 }
 
-static void look(struct lane *lane, struct item *item)
+/* False: it is another lane's now. */
+static bool look(struct lane *lane, struct item *item)
 {
     PRB_AUTO(prb_fleet_request) struct prb_fleet_request request = {0};
     struct prb_error err = {0};
     if (!parse(item, item->data, item->len, &request, &err))
         send_refusal(lane, item, request.id, &err);
+    else if (request.kind->lasts && !is_long(lane))
+        return !pass_on(lane->work, item, &request);
     else if (begin_id(lane, request.id))
         answer(lane, item, &request);
+    return true;
 }
 
 static bool is_allowed(const struct lane *lane, const struct item *item, struct prb_error *err)
@@ -347,7 +513,7 @@ static bool is_allowed(const struct lane *lane, const struct item *item, struct 
                             class_names[item->class]);
 }
 
-static void act(struct lane *lane, struct item *item)
+static bool act(struct lane *lane, struct item *item)
 {
     PRB_AUTO_FREE char *out = NULL;
     PRB_AUTO(prb_fleet_request) struct prb_fleet_request request = {0};
@@ -358,7 +524,7 @@ static void act(struct lane *lane, struct item *item)
         const char *of = json_string_value(json_object_get(object, "id"));
         snprintf(id, sizeof id, "%s", of && strlen(of) == sizeof id - 1 ? of : "");
         send_refusal(lane, item, id, &err);
-        return;
+        return true;
     }
     switch (prb_go_take(&lane->go, item->data, item->len, &out, id, who, &err)) {
     case PRB_GO_REFUSED:
@@ -383,17 +549,17 @@ static void act(struct lane *lane, struct item *item)
         }
         break;
     }
+    return true;
 }
 
 static void *run(void *context)
 {
     struct lane *lane = context;
-    for (struct item *item; (item = next_item(lane)); free_item(item))
-        if (item->class == PRB_FLEET_LOOK)
-            look(lane, item);
-        else
-            act(lane, item);
-    /* Where they were made: children end with the thread. */
+    for (struct item *item; (item = next_item(lane));)
+        if (item->class == PRB_FLEET_LOOK ? look(lane, item) : act(lane, item))
+            free_item(item);
+    forget_shared(lane);
+    /* Where they were made: children of a thread end with it. */
     prb_fleet_host_free(lane->host);
     lane->host = NULL;
     return NULL;
@@ -401,15 +567,21 @@ static void *run(void *context)
 
 /* ---- life ---- */
 
-static bool start(struct prb_agent_work *work, enum prb_fleet_class class, struct prb_error *err)
+static bool start(struct prb_agent_work *work, int number, struct prb_error *err)
 {
-    struct lane *lane = &work->lanes[class];
+    struct lane *lane = &work->lanes[number];
+    pthread_condattr_t clock;
     lane->work = work;
     lane->last = &lane->first;
     lane->looked = (unsigned)-1;
-    lane->go = (struct prb_go){.agent = work->options.key, .trusted = work->options.trusted[class]};
-    pthread_cond_init(&lane->more, NULL);
-    if (class != PRB_FLEET_LOOK && !work->options.allowed[class])
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&lane->more, &clock);
+    pthread_condattr_destroy(&clock);
+    if (number < CLASSES)
+        lane->go =
+            (struct prb_go){.agent = work->options.key, .trusted = work->options.trusted[number]};
+    if (number < CLASSES && !work->options.allowed[number])
         return true;
     if (!(lane->host = prb_fleet_host_new(work->options.host, err)))
         return false;
@@ -429,7 +601,7 @@ struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *o
     pthread_rwlock_init(&work->bus_lock, NULL);
     bool good = !work->options.allowed[PRB_FLEET_EVAL] ||
                 (work->lends = prb_lends_new(work->options.log, err)) != NULL;
-    for (int i = 0; i < CLASSES; i++)
+    for (int i = 0; i < LANES; i++)
         good = start(work, i, good ? err : NULL) && good;
     if (good)
         return work;
@@ -443,10 +615,10 @@ void prb_agent_work_free(struct prb_agent_work *work)
         return;
     pthread_mutex_lock(&work->lock);
     work->ends = true;
-    for (int i = 0; i < CLASSES; i++)
+    for (int i = 0; i < LANES; i++)
         pthread_cond_signal(&work->lanes[i].more);
     pthread_mutex_unlock(&work->lock);
-    for (int i = 0; i < CLASSES; i++) {
+    for (int i = 0; i < LANES; i++) {
         struct lane *lane = &work->lanes[i];
         if (lane->runs)
             pthread_join(lane->thread, NULL);
@@ -456,6 +628,7 @@ void prb_agent_work_free(struct prb_agent_work *work)
             lane->first = item->next;
             free_item(item);
         }
+        free(lane->same);
         pthread_cond_destroy(&lane->more);
     }
     prb_lends_free(work->lends);

@@ -128,6 +128,7 @@ const struct prb_fleet_kind prb_fleet_kind_profile = {
     .name = "profile",
     .budget = 15,
     .large = true,
+    .lasts = true,
     .of_rank = of_rank,
     .at_host = at_host,
     .at_root = at_root,

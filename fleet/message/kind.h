@@ -65,6 +65,7 @@ struct prb_fleet_kind {
     enum prb_fleet_class needs;
     double budget; /* s, unless the asker says otherwise */
     bool large;    /* a reply may be large: ask shard by shard */
+    bool lasts;    /* it takes seconds, however fast the host is: others do not wait for it */
     bool streams; /* of one rank: its agent begins a stream (fleet/stream), of_rank is not called */
     /* Begin to look at one rank: append its part to out.  False: the rank is FAILED with err's text
      * (GONE: gone). */

@@ -1,5 +1,6 @@
 """Agents on a bus: ranks of two hosts as one job, and what is said when an agent, a host or the bus is not there."""
 
+import ctypes
 import json
 import os
 import shutil
@@ -143,6 +144,123 @@ def test_one_job(cluster):
     assert jobs.stdout.splitlines()[1].split() == ["@job", "4", "2", "0-3"]
     again = cluster.attach(cluster.hosts.all[0])
     assert "runs already" in again
+
+
+def children(pid):
+    """Of all threads of a process."""
+    found = []
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/children".format(pid, tid)) as file:
+            found += map(int, file.read().split())
+    return found
+
+
+def lookers(cluster, host):
+    """The processes that look at its ranks, and the one that starts them."""
+    starter, = children(cluster.agent(host))
+    return starter, children(starter)
+
+
+def test_no_fork_with_threads(cluster):
+    """A child is a copy of a process with one thread, and one that is killed is replaced."""
+    host = cluster.hosts.all[0]
+    assert cluster.ask("backtrace").returncode == 0
+    starter, before = lookers(cluster, host)
+    assert len(before) == 2 and len(os.listdir("/proc/{}/task".format(starter))) == 1
+    assert len(os.listdir("/proc/{}/task".format(cluster.agent(host)))) > 1
+    os.kill(before[0], signal.SIGKILL)
+    until(cluster, lambda found: found["answered"] == "0-3")
+    assert len(set(lookers(cluster, host)[1]) - set(before)) == 1
+
+
+def test_starter_killed(cluster):
+    """Nobody starts children as before, and still all ranks are looked at."""
+    host = cluster.hosts.all[0]
+    os.kill(lookers(cluster, host)[0], signal.SIGKILL)
+    until(cluster, lambda found: found["answered"] == "0-3")
+    assert cluster.at(host, "cluster", "detach").returncode == 0
+    cluster.attach(host)
+
+
+def unpacked(body):
+    """By the library that packed it."""
+    room = ctypes.create_string_buffer(1 << 20)
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    size = zstd.ZSTD_decompress(room, ctypes.c_size_t(len(room)), body, ctypes.c_size_t(len(body)))
+    return room.raw[:size]
+
+
+class Asker:
+    """Questions to the agent of rank 0 as messages, with a key of a class."""
+
+    def __init__(self, cluster):
+        with cluster.hosts.hub.network():
+            self.client = Client(cluster.bus.file("look"))
+        self.client.subscribe("_INBOX.look.me.*")
+        self.client.refused()
+        self.number = time.time_ns()  # an agent answers an id once
+
+    def ask(self, kind, budget=30, ranks="", **args):
+        self.number += 1
+        id_ = "{:032x}".format(self.number)
+        self.client.publish("probing.v1.job.look.r.0", {"v": 1, "id": id_, "kind": kind, "job": "job", "ranks": ranks, "budget_ms": budget * 1000,
+                                                        "args": args}, "_INBOX.look.me.1")
+        return id_
+
+    def answer(self):
+        """(id, the head of the reply)"""
+        message = self.client.next(DEADLINE)
+        body = unpacked(message.body) if "Probing-Packed" in message.headers else message.body
+        size = int.from_bytes(body[:4], "little")
+        return message.headers["Probing-Id"], json.loads(body[4:4 + size].decode())
+
+
+@pytest.fixture
+def asker(cluster):
+    one = Asker(cluster)
+    yield one
+    one.client.close()
+
+
+def test_a_profile_holds_up_nobody(asker):
+    """Nor do two of them."""
+    long = [asker.ask("profile", seconds=seconds, rate=10) for seconds in (3, 2)]
+    short = [asker.ask("list") for _ in range(2)]
+    order = [asker.answer()[0] for _ in range(4)]
+    assert sorted(order[:2]) == short and sorted(order[2:]) == long
+
+
+def test_equal_looks_are_one(cluster, asker):
+    """Twenty who ask the same at the same moment cost the ranks one look; another question is another look."""
+    cluster.coverage()
+    for pid in lookers(cluster, cluster.hosts.all[0])[1]:
+        os.kill(pid, signal.SIGSTOP)
+    first = asker.ask("tasks", budget=2)  # meanwhile the others come
+    same = [asker.ask("list") for _ in range(20)]
+    other = asker.ask("list", ranks="1")
+    answers = dict(asker.answer() for _ in range(22))
+    assert {one["state"] for one in answers[first]["ranks"]} == {"failed"}
+    assert all(answers[id_]["id"] == id_ and [one["state"] for one in answers[id_]["ranks"]] == ["answered"] * 2 for id_ in same), answers
+    assert len({answers[id_]["clock"] for id_ in same}) == 1
+    assert [one["rank"] for one in answers[other]["ranks"]] == [1]
+    again = asker.ask("list")
+    assert asker.answer()[1]["clock"] > max(one["clock"] for one in answers.values()), again
+
+
+def test_a_look_loads_nothing(cluster, asker):
+    """What loads a probe is asked as control."""
+    asker.ask("hang_deep", every=0.1)
+    assert "is not asked as look" in json.dumps(asker.answer()[1])
+    asker.ask("hang", every=0.1, deep=True)
+    assert {one["state"] for one in asker.answer()[1]["ranks"]} == {"answered"}
+    with open("/proc/{}/maps".format(host_rank(cluster, 0))) as file:
+        assert "libprobe" not in file.read()
+
+
+def host_rank(cluster, rank):
+    """The pid of a rank, whose parent entered its host."""
+    return children(cluster.ranks[rank].pid)[0]
 
 
 def test_agent_killed(cluster):
