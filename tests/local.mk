@@ -41,7 +41,22 @@ include tests/editors/local.mk
 TESTS += $(PYTESTS)
 EXTRA_DIST += $(PYTESTS)
 
-# Two programs run at a time (tests/run), but those that measure speed only after the others, one by one.
-ALONE = tests/live/test_torn.log tests/dap/test_leaving.log
-tests/live/test_torn.log: | $(filter-out $(ALONE),$(TEST_LOGS))
-tests/dap/test_leaving.log: | $(filter-out tests/dap/test_leaving.log,$(TEST_LOGS))
+# tests/run begins these lists beside each other: programs that work, two at a time and the longest first, and one by one those
+# that mostly wait, for samples, intervals and time-outs.  What measures speed runs after all others, alone.
+WAITING_TESTS = \
+	%D%/live/test_tables.py %D%/training/test_slots.py %D%/page/test_overview.py %D%/skills/test_skills.py %D%/page/test_pictures.py \
+	%D%/comm/test_metrics.py %D%/training/test_variables.py %D%/page/test_jobs.py %D%/page/test_ranks.py %D%/serve/test_skills.py \
+	%D%/store/test_machine.py %D%/cli/test_ranks.py %D%/fleet/test_nemesis.py %D%/serve/test_live.py %D%/sample/test_formats.py \
+	%D%/serve/test_history.py %D%/store/test_failures.py %D%/serve/test_own.py %D%/fleet/test_agents.py %D%/serve/test_protocol.py \
+	%D%/serve/test_metrics.py %D%/training/test_growth.py %D%/fleet/test_debug.py %D%/comm/test_recorder.py
+LONG_TESTS = \
+	%D%/training/test_watch.py %D%/training/test_trace.py %D%/sample/test_profile.py %D%/editors/test_vscode.py %D%/training/test_phases.py \
+	%D%/inject/test_eval.py %D%/live/test_stacks.py %D%/python/test_startup.py %D%/crash/test_crash.py %D%/cli/test_pages.py \
+	%D%/dap/test_evaluation.py %D%/dap/test_evaluating.py %D%/inject/test_hard.py %D%/dap/test_readonly.py %D%/dap/test_core.py
+ALONE_TESTS = %D%/live/test_torn.py %D%/dap/test_leaving.py
+WORKING_TESTS = $(LONG_TESTS) $(UNIT_TESTS) $(FUZZ_TARGETS) \
+	$(filter-out $(WAITING_TESTS) $(LONG_TESTS) $(ALONE_TESTS),$(PYTESTS))
+
+# The same of a plain `make check`.
+%D%/live/test_torn.log: | $(filter-out $(ALONE_TESTS:.py=.log),$(TEST_LOGS))
+%D%/dap/test_leaving.log: | $(filter-out %D%/dap/test_leaving.log,$(TEST_LOGS))
