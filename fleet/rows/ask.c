@@ -82,7 +82,7 @@ static json_t *set_json(const struct prb_asked *asked, const struct prb_term_set
     json_t *terms = json_array();
     for (size_t i = 0; i < set->count; i++) {
         const struct prb_term *term = &set->terms[i];
-        if (!own(asked->table, term->column))
+        if (!own(asked->table, term->column) || term->op == PRB_TERM_IN)
             continue;
         json_t *one = json_array();
         json_array_append_new(one, json_string(asked->table->columns[term->column].name));
@@ -177,7 +177,7 @@ static bool value_parse(const json_t *json, struct prb_value *out)
 
 static bool is_term_op(const char *name, enum prb_term_op *out)
 {
-    for (int op = 0; name && op < PRB_TERM_OPS; op++)
+    for (int op = 0; name && op < PRB_TERM_IN; op++)
         if (strcmp(name, prb_term_names[op]) == 0) {
             *out = (enum prb_term_op)op;
             return true;

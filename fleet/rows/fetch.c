@@ -113,16 +113,13 @@ void prb_rows_forget(void *context)
 }
 
 /* Whether rows of a rank can be among those that a set of terms means. */
-static bool set_wants(const struct prb_united *united, const struct prb_term_set *set, int rank)
+static bool set_wants(const struct prb_rows_source *source, const struct prb_table *table,
+                      const struct prb_term_set *set, int rank)
 {
-    const struct prb_value value = {.type = PRB_INTEGER, .integer = rank, .text = ""};
-    for (size_t i = 0; i < set->count; i++) {
-        int column = (int)set->terms[i].column;
-        bool of_rank = column == united->added[PRB_ADDED_RANK] ||
-                       column == united->added[PRB_ADDED_HIDDEN_RANK];
-        if (of_rank && !prb_term_holds(&set->terms[i], PRB_INTEGER, &value))
+    for (size_t i = 0; i < set->count; i++)
+        if (table->columns[set->terms[i].column].of_rank &&
+            !prb_pushed_rank_holds(source->pushed, &set->terms[i], rank))
             return false;
-    }
     return true;
 }
 
@@ -132,7 +129,7 @@ static bool wants(const void *what, int rank)
     for (size_t i = 0; i < source->ask.count; i++) {
         const struct prb_asked *asked = &source->ask.items[i];
         for (size_t k = 0; k < asked->set_count; k++)
-            if (set_wants((const struct prb_united *)asked->table, &asked->sets[k], rank))
+            if (set_wants(source, asked->table, &asked->sets[k], rank))
                 return true;
     }
     return false;
@@ -184,6 +181,7 @@ bool prb_rows_fetch(struct prb_table_source *base, struct prb_db *db, struct prb
     struct prb_rows_source *source = (struct prb_rows_source *)base;
     const struct prb_pushed *pushed = &db->view.pushed;
     prb_rows_forget(source);
+    source->pushed = pushed;
     db->view.shared = source; /* until the statement ends */
     db->view.shared_free = prb_rows_forget;
     source->ask.needs = db->view.needs;

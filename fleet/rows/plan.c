@@ -4,6 +4,8 @@
 #include "fleet/rows/pack.h"
 #include "fleet/rows/source.h"
 
+#define LISTED_SHOWN 32
+
 static void add_value(struct prb_buf *out, const struct prb_value *value)
 {
     if (value->type == PRB_INTEGER)
@@ -14,7 +16,15 @@ static void add_value(struct prb_buf *out, const struct prb_value *value)
         prb_buf_addf(out, " '%.80s'", value->text);
 }
 
-static void add_filter(struct prb_buf *out, const struct prb_asked *asked)
+static void add_list(struct prb_buf *out, const struct prb_pushed *pushed)
+{
+    for (size_t i = 0; i < pushed->listed_count && i < LISTED_SHOWN; i++)
+        prb_buf_addf(out, "%s%lld", i ? ", " : " (", (long long)pushed->listed[i]);
+    prb_buf_adds(out, pushed->listed_count > LISTED_SHOWN ? ", …)" : ")");
+}
+
+static void add_filter(struct prb_buf *out, const struct prb_rows_source *source,
+                       const struct prb_asked *asked)
 {
     for (size_t i = 0; i < asked->set_count; i++)
         if (asked->sets[i].count == 0)
@@ -26,7 +36,9 @@ static void add_filter(struct prb_buf *out, const struct prb_asked *asked)
             const struct prb_term *term = &set->terms[k];
             prb_buf_addf(out, "%s%s %s", k ? " AND " : "", asked->table->columns[term->column].name,
                          prb_term_names[term->op]);
-            if (term->op != PRB_TERM_IS_NULL)
+            if (term->op == PRB_TERM_IN)
+                add_list(out, source->pushed);
+            else if (term->op != PRB_TERM_IS_NULL)
                 add_value(out, &term->value);
         }
     }
@@ -104,7 +116,7 @@ static bool plan_table(const struct prb_rows_source *source, size_t which,
     PRB_AUTO(prb_buf) struct prb_buf columns = {0}, filter = {0};
     char name[2 * PRB_TABLE_NAME_MAX + 2];
     add_columns(&columns, asked);
-    add_filter(&filter, asked);
+    add_filter(&filter, source, asked);
     add_limit(&filter, asked);
     snprintf(name, sizeof name, "%s.%s", asked->table->schema, asked->table->name);
     for (size_t i = 0; i < source->answers.count; i++) {

@@ -16,7 +16,7 @@ static uint64_t hash_table(uint64_t hash, const struct prb_table *table)
     hash = prb_hash_words(hash, table->needs);
     for (const struct prb_column *column = table->columns; column->name; column++) {
         uint64_t bits = (uint64_t)column->type << 32 | column->needs << 16 | column->asks << 8 |
-                        (column->hidden ? 1u : 0u);
+                        (column->hidden ? 1u : 0u) | (column->of_rank ? 2u : 0u);
         hash = hash_text(hash_text(hash, column->name), column->unit);
         hash = prb_hash_words(hash_text(hash_text(hash, column->doc), column->unless), bits);
     }
@@ -38,6 +38,8 @@ static json_t *column_json(const struct prb_column *column)
         json_object_set_new(json, "needs", prb_needs_json(column->needs));
     if (column->asks)
         json_object_set_new(json, "asks", prb_needs_json(column->asks));
+    if (column->of_rank)
+        json_object_set_new(json, "of_rank", json_true());
     if (column->unless)
         json_object_set_new(json, "unless", json_string(column->unless));
     return json;

@@ -52,6 +52,7 @@ struct prb_rows_source {
     /* of the running statement */
     struct prb_ask ask;
     struct prb_answers answers; /* by rank */
+    const struct prb_pushed *pushed;
 };
 
 /* ---- unite.c ---- */

@@ -10,9 +10,10 @@
 #define DOC_MAX 2000
 
 static const struct prb_column added_columns[PRB_ADDED] = {
-    [PRB_ADDED_RANK] = {"rank", PRB_INTEGER, "", "of the process in its job"},
+    [PRB_ADDED_RANK] = {"rank", PRB_INTEGER, "", "of the process in its job", .of_rank = true},
     [PRB_ADDED_HOST] = {"host", PRB_TEXT, "", "the node that the rank runs on"},
-    [PRB_ADDED_HIDDEN_RANK] = {"_rank", PRB_INTEGER, "", "rank", .hidden = true, .aside = true},
+    [PRB_ADDED_HIDDEN_RANK] = {"_rank", PRB_INTEGER, "", "rank", .hidden = true, .aside = true,
+                               .of_rank = true},
     [PRB_ADDED_HIDDEN_HOST] = {"_host", PRB_TEXT, "", "host", .hidden = true, .aside = true},
     [PRB_ADDED_LOCAL_RANK] = {"_local_rank", PRB_INTEGER, "", "LOCAL_RANK", .hidden = true,
                               .aside = true},
@@ -72,12 +73,14 @@ static bool add_column(struct prb_rows_source *source, struct prb_united *united
     const char *name = json_string_value(json_object_get(json, "name"));
     int there = is_name(name) && united->columns ? prb_table_column(&united->table, name) : -1;
     column.hidden = json_is_true(json_object_get(json, "hidden"));
+    column.of_rank = column.type == PRB_INTEGER && json_is_true(json_object_get(json, "of_rank"));
     if (!is_name(name) || count_columns(united) >= COLUMNS_MAX)
         return true;
     if (there >= 0) {
         struct prb_column *known = &united->columns[there];
         if (known->type != column.type)
             known->type = PRB_NULL_VALUE; /* ranks differ: no affinity */
+        known->of_rank = known->of_rank && column.of_rank;
         return true;
     }
     column.name = keep(source, json, "name");

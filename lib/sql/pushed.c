@@ -11,7 +11,7 @@
 #define SETS_MAX 1000  /* different ones of a statement; beyond: all rows */
 #define TEXT_MAX_ 4096 /* bytes of a constant */
 
-const char *const prb_term_names[PRB_TERM_OPS] = {"=", "<", "<=", ">", ">=", "IS", "IS NULL"};
+const char *const prb_term_names[PRB_TERM_OPS] = {"=", "<", "<=", ">", ">=", "IS", "IS NULL", "IN"};
 
 void prb_term_set_deinit(struct prb_term_set *set)
 {
@@ -29,6 +29,7 @@ void prb_pushed_deinit(struct prb_pushed *pushed)
     for (size_t i = 0; i < pushed->count; i++)
         prb_term_set_deinit(&pushed->sets[i]);
     free(pushed->sets);
+    free(pushed->listed);
     *pushed = (struct prb_pushed){0};
 }
 
@@ -51,6 +52,65 @@ static bool is_in(const char *sql, const struct prb_token *token, const char *co
     return false;
 }
 
+/* ---- the lists of IN ---- */
+
+#define DIGITS_MAX 18 /* of a number that fits */
+
+struct reading {
+    const char *sql;
+    size_t len, offset;
+    struct prb_token token;
+};
+
+static void read_next(struct reading *at)
+{
+    do {
+        at->token = prb_token_at(at->sql, at->len, at->offset);
+        at->offset = at->token.offset + at->token.len;
+    } while (at->token.kind == PRB_TOKEN_SPACE);
+}
+
+static bool is_sign(const struct reading *at, char sign)
+{
+    return at->token.kind == PRB_TOKEN_OPERATOR && at->token.len == 1 &&
+           at->sql[at->token.offset] == sign;
+}
+
+static bool read_number(struct reading *at, int64_t *out)
+{
+    bool minus = is_sign(at, '-');
+    if (minus)
+        read_next(at);
+    if (at->token.kind != PRB_TOKEN_NUMBER || at->token.len > DIGITS_MAX)
+        return false;
+    *out = 0;
+    for (size_t i = 0; i < at->token.len; i++) {
+        char digit = at->sql[at->token.offset + i];
+        if (digit < '0' || digit > '9')
+            return false; /* 1e3, 0x10, 1.5 */
+        *out = 10 * *out + (digit - '0');
+    }
+    *out = minus ? -*out : *out;
+    read_next(at);
+    return true;
+}
+
+/* Behind an IN: "(1, 3)".  False: it is anything else, or there is no memory. */
+static bool read_list(struct prb_pushed *pushed, struct reading at)
+{
+    read_next(&at);
+    if (!is_sign(&at, '('))
+        return false;
+    do {
+        read_next(&at);
+        if (!PRB_GROW(pushed->listed, pushed->listed_count, pushed->listed_cap) ||
+            !read_number(&at, &pushed->listed[pushed->listed_count]))
+            return false;
+        pushed->listed_count++;
+    } while (is_sign(&at, ','));
+    return is_sign(&at, ')');
+}
+
 void prb_pushed_read(struct prb_pushed *pushed, const char *sql, size_t len)
 {
     static const char *const grouping[] = {"group", "distinct", "count"};
@@ -63,12 +123,16 @@ void prb_pushed_read(struct prb_pushed *pushed, const char *sql, size_t len)
             continue;
         limited = limited || prb_token_is(sql, &token, "limit");
         selects += prb_token_is(sql, &token, "select");
+        if (prb_token_is(sql, &token, "in"))
+            pushed->unlisted =
+                !read_list(pushed, (struct reading){sql, len, offset, token}) || pushed->unlisted;
         pushed->alternatives = pushed->alternatives || prb_token_is(sql, &token, "or");
         direct = direct && !is_in(sql, &token, between, sizeof between / sizeof *between);
         pushed->grouped =
             pushed->grouped || is_in(sql, &token, grouping, sizeof grouping / sizeof *grouping);
     }
     pushed->first_rows = limited && direct && selects == 1;
+    pushed->unlisted = pushed->unlisted || pushed->alternatives; /* a = 1 OR a = 2 is an IN, too */
 }
 
 /* ---- the terms of one call ---- */
@@ -136,6 +200,28 @@ static bool is_argument(const struct prb_table *table, int column)
     return table->columns[column].hidden && !table->columns[column].aside;
 }
 
+bool prb_pushed_is_list(const struct prb_pushed *pushed, const struct prb_table *table,
+                        sqlite3_index_info *info, int term)
+{
+    int column = info->aConstraint[term].iColumn;
+    return table->fetched && !pushed->unlisted && pushed->listed_count && column >= 0 &&
+           table->columns[column].of_rank && info->aConstraint[term].usable &&
+           info->aConstraint[term].op == SQLITE_INDEX_CONSTRAINT_EQ && prb_sqlite_is_in(info, term);
+}
+
+/* Its values come at once: else SQLite would plan again as if it were not there. */
+static bool take_list(const struct prb_pushed *pushed, const struct prb_table *table,
+                      sqlite3_index_info *info, int i, struct prb_term *out)
+{
+    int column = info->aConstraint[i].iColumn;
+    if (!prb_pushed_is_list(pushed, table, info, i))
+        return false;
+    prb_sqlite_take_in(info, i);
+    *out = (struct prb_term){
+        .column = (size_t)column, .op = PRB_TERM_IN, .value = {.type = PRB_NULL_VALUE}};
+    return true;
+}
+
 /* A term of the call that may be taken.  *value_out is borrowed. */
 static bool take(const struct prb_table *table, sqlite3_index_info *info, int i,
                  struct prb_term *out)
@@ -167,12 +253,12 @@ bool prb_term_set_add(struct prb_term_set *set, const struct prb_term *term)
     return true;
 }
 
-static bool add_terms(struct prb_term_set *set, const struct prb_table *table,
-                      sqlite3_index_info *info, int *count)
+static bool add_terms(struct prb_term_set *set, const struct prb_pushed *pushed,
+                      const struct prb_table *table, sqlite3_index_info *info, int *count)
 {
     for (int i = 0; i < info->nConstraint; i++) {
         struct prb_term term;
-        if (!take(table, info, i, &term))
+        if (!take_list(pushed, table, info, i, &term) && !take(table, info, i, &term))
             continue;
         if (!prb_term_set_add(set, &term))
             return false;
@@ -267,7 +353,7 @@ int prb_pushed_add(struct prb_pushed *pushed, const struct prb_table *table, siz
                    sqlite3_index_info *info, const int *arguments, int *count, size_t *number_out)
 {
     PRB_AUTO(prb_term_set) struct prb_term_set set = {.table = index, .limit = -1};
-    if (!add_arguments(&set, info, arguments) || !add_terms(&set, table, info, count))
+    if (!add_arguments(&set, info, arguments) || !add_terms(&set, pushed, table, info, count))
         return SQLITE_NOMEM;
     if (pushed->first_rows)
         add_limit(&set, table, info);
@@ -334,6 +420,8 @@ bool prb_term_holds(const struct prb_term *term, enum prb_type column_type,
                     const struct prb_value *value)
 {
     bool null = value->type == PRB_NULL_VALUE || (value->type == PRB_REAL && isnan(value->real));
+    if (term->op == PRB_TERM_IN)
+        return true;
     if (term->op == PRB_TERM_IS_NULL)
         return null;
     if (null)
@@ -356,4 +444,15 @@ bool prb_term_holds(const struct prb_term *term, enum prb_type column_type,
     default:
         return order == 0;
     }
+}
+
+bool prb_pushed_rank_holds(const struct prb_pushed *pushed, const struct prb_term *term, int rank)
+{
+    const struct prb_value value = {.type = PRB_INTEGER, .integer = rank, .text = ""};
+    if (term->op != PRB_TERM_IN) /* its row may have NULL instead */
+        return term->op == PRB_TERM_IS_NULL || prb_term_holds(term, PRB_INTEGER, &value);
+    for (size_t i = 0; i < pushed->listed_count; i++)
+        if (pushed->listed[i] == rank)
+            return true;
+    return false;
 }

@@ -24,8 +24,10 @@ enum prb_term_op {
     PRB_TERM_GE,
     PRB_TERM_IS,
     PRB_TERM_IS_NULL, /* without a value */
+    /* One of prb_pushed's listed numbers, of a column of_rank; it says whom to ask, and is not sent. */
+    PRB_TERM_IN,
 };
-#define PRB_TERM_OPS 7
+#define PRB_TERM_OPS 8
 /* "=", "<" and so on, as SQL has them. */
 extern const char *const prb_term_names[PRB_TERM_OPS];
 
@@ -64,6 +66,10 @@ struct prb_pushed {
     bool first_rows;   /* LIMIT and ORDER BY of the plan say what is read of the table */
     bool alternatives; /* there is an OR, for whose sides a table may be read one by one */
     bool grouped;      /* no row is shown as it is, so their order is nothing to anybody */
+    /* The numbers of all lists of the text, as in rank IN (1, 3); unlisted: an IN may have others. */
+    int64_t *listed;
+    size_t listed_count, listed_cap;
+    bool unlisted;
 };
 
 void prb_pushed_deinit(struct prb_pushed *pushed);
@@ -78,9 +84,16 @@ void prb_pushed_read(struct prb_pushed *pushed, const char *sql, size_t len);
 int prb_pushed_add(struct prb_pushed *pushed, const struct prb_table *table, size_t index,
                    sqlite3_index_info *info, const int *arguments, int *count, size_t *number_out);
 
+/* In xBestIndex: whether a term is `rank IN (1, 3)`, of a table that is fetched.  Which of the text's
+ * lists it is cannot be seen, so it is taken for all of them; it is not looked up. */
+bool prb_pushed_is_list(const struct prb_pushed *pushed, const struct prb_table *table,
+                        sqlite3_index_info *info, int term);
+
 /* As SQLite orders two numbers, exactly, and two texts (BINARY) or blobs. */
 int prb_numbers_compare(const struct prb_value *a, const struct prb_value *b);
 int prb_texts_compare(const struct prb_value *a, const struct prb_value *b);
+/* Whether a rank can meet a term on a column of_rank.  False is certain. */
+bool prb_pushed_rank_holds(const struct prb_pushed *pushed, const struct prb_term *term, int rank);
 /* Whether a value, of a row, can meet a term.  False is certain. */
 bool prb_term_holds(const struct prb_term *term, enum prb_type column_type,
                     const struct prb_value *value);

@@ -92,6 +92,21 @@ sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term)
     return value;
 }
 
+/* The same release has it. */
+static bool call_in(sqlite3_index_info *info, int term, int how)
+{
+#ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_VTAB_RHS_VALUE
+    return is_newer() && sqlite3_vtab_in(info, term, how);
+#else
+    (void)info, (void)term, (void)how;
+    return false;
+#endif
+}
+
+bool prb_sqlite_is_in(sqlite3_index_info *info, int term) { return call_in(info, term, -1); }
+
+void prb_sqlite_take_in(sqlite3_index_info *info, int term) { (void)!call_in(info, term, 1); }
+
 int prb_sqlite_error_offset(sqlite3 *sqlite)
 {
 #ifdef HAVE_STRUCT_SQLITE3_API_ROUTINES_ERROR_OFFSET

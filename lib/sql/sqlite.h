@@ -20,6 +20,9 @@ extern const sqlite3_api_routines *sqlite3_api; /* set by the first prb_sqlite_o
 
 /* In xBestIndex: the constant of a term, borrowed until the call ends; NULL: it is none. */
 sqlite3_value *prb_sqlite_rhs_value(sqlite3_index_info *info, int term);
+/* In xBestIndex: whether a term is an IN, not one `=`; and have all of its values come at once. */
+bool prb_sqlite_is_in(sqlite3_index_info *info, int term);
+void prb_sqlite_take_in(sqlite3_index_info *info, int term);
 bool prb_sqlite_tells_constants(void);
 /* Where in the text the last statement is wrong; -1: not known. */
 int prb_sqlite_error_offset(sqlite3 *sqlite);

@@ -32,6 +32,7 @@ struct prb_column {
     unsigned needs;     /* PRB_NEED_*: a statement that uses the column needs these */
     unsigned asks;      /* PRB_NEED_*: a statement with a WHERE term on the column needs these … */
     const char *unless; /* … unless the term is column = this text */
+    bool of_rank; /* the rank of the process whose rows these are, as fleet/ has it, or NULL */
 };
 
 struct prb_table {

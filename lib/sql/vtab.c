@@ -152,15 +152,17 @@ static bool take_arguments(struct table_of_sqlite *vtab, sqlite3_index_info *inf
  */
 #define LOOKUP_BITS 6
 
-static int take_lookups(const struct prb_table *table, sqlite3_index_info *info, int *count)
+static int take_lookups(struct table_of_sqlite *vtab, sqlite3_index_info *info, int *count)
 {
+    const struct prb_table *table = table_of(vtab);
     int plan = 0, lookups = 0, visible = (int)prb_table_visible(table);
     for (int term = 0; term < info->nConstraint && lookups < PRB_LOOKUPS_MAX; term++) {
         int column = info->aConstraint[term].iColumn;
         if (column < 0 || column >= visible || column + 1 >= 1 << LOOKUP_BITS ||
             table->columns[column].type != PRB_INTEGER ||
             info->aConstraint[term].op != SQLITE_INDEX_CONSTRAINT_EQ ||
-            !info->aConstraint[term].usable)
+            !info->aConstraint[term].usable ||
+            prb_pushed_is_list(&vtab->db->view.pushed, table, info, term))
             continue;
         info->aConstraintUsage[term].argvIndex = ++*count;
         plan |= (column + 1) << (PRB_ARGUMENTS_MAX + LOOKUP_BITS * lookups++);
@@ -238,7 +240,7 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->aConstraintUsage[usable[argument] - 1].argvIndex = ++count;
         info->aConstraintUsage[usable[argument] - 1].omit = 1;
     }
-    int lookups = take_lookups(table_of(vtab), info, &count);
+    int lookups = take_lookups(vtab, info, &count);
     info->idxNum = asked | lookups;
     info->estimatedRows = lookups ? 20 : 1000;
     info->estimatedCost = lookups ? 20 : 1000;

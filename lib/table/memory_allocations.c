@@ -10,7 +10,7 @@
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "end of the row's interval, since the epoch"},
     {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the caller"},
-    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},
+    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none", .of_rank = true},
     {"thread", PRB_INTEGER, "id", "that allocated, as threading.get_native_id() says"},
     {"function_name", PRB_TEXT, "",
      "the innermost Python function, else the native one; NULL: its code is gone"},

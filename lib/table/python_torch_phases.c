@@ -13,7 +13,7 @@
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when the samples began, since the epoch"},
     {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},
+    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none", .of_rank = true},
     {"phase", PRB_TEXT, "",
      "part of the step, on the CPU: data, forward, backward, optimizer, zero_grad, communication, "
      "checkpoint; other: none of them"},

@@ -22,7 +22,7 @@
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it was read, since the epoch"},
     {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},
+    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none", .of_rank = true},
     {"step", PRB_INTEGER, "",
      "recorded: global_step, else local_step; read from outside: the program's own counter at that "
      "moment (clock); NULL: none counts"},

@@ -102,6 +102,10 @@ def test_rank_terms_choose_who_is_asked(start_ranks, ask):
     assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank = 3") == (0, [3], 1)
     assert query("SELECT _rank AS rank FROM system.process WHERE _rank BETWEEN 0 AND 1 ORDER BY 1") == (0, [0, 1], 2)
     assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank > 1") == (15, [3], 2)
+    assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank IN (0, 3) ORDER BY 1") == (0, [0, 3], 2)
+    assert query("SELECT DISTINCT rank FROM python.backtrace WHERE rank IN (0, 3) OR rank = 1 ORDER BY 1")[:2] == (15, [0, 1, 3])
+    assert query("SELECT rank FROM system.process WHERE rank = 3") == (0, [3], 1), "a column of its own that is the rank"
+    assert query("SELECT pid AS rank FROM system.process WHERE rank IS NULL")[2] == 4
     joined = "SELECT DISTINCT a.rank FROM python.backtrace a JOIN system.process b ON a.host = b.host WHERE a.rank = 1"
     assert query(joined)[:2] == (15, [1])
     places = ask("-t", "@" + job.name, "query", "-f", "csv", "SELECT DISTINCT _local_rank, _node_rank FROM system.process WHERE _rank < 2")

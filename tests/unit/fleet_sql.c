@@ -52,6 +52,7 @@ static const struct prb_column columns_of[3][COLUMNS_MOST + 1] = {
     {{"a", PRB_INTEGER, "", ""},
      {"s", PRB_TEXT, "", ""},
      {"r", PRB_REAL, "", ""},
+     {"me", PRB_INTEGER, "", "the rank", .of_rank = true},
      {"v", PRB_TEXT, "", "not of every rank"},
      {0}},
     {{"rank", PRB_INTEGER, "", "its own"},
@@ -121,6 +122,13 @@ static struct prb_value made_value(struct random *random, const struct prb_colum
     }
     unsigned blob = below(random, 4);
     return text(PRB_BLOB, blobs[blob], lengths[blob]);
+}
+
+/* Of a column of_rank: NULL, or nothing but the rank. */
+static struct prb_value made_cell(struct random *random, const struct prb_column *column)
+{
+    return column->of_rank ? (struct prb_value){.type = PRB_NULL_VALUE}
+                           : made_value(random, column);
 }
 
 static void run(const char *sql)
@@ -207,7 +215,9 @@ static void make_table(struct random *random, int table, int rank)
         bool again = i && below(random, 3) == 0; /* equal rows are folded */
         for (size_t c = 0; c < made->count; c++)
             made->cells[i][c] = again ? made->cells[below(random, 2) ? i - 1 : 0][c]
-                                      : made_value(random, &made->columns[c]);
+                                : made->columns[c].of_rank && below(random, 6)
+                                    ? integer(rank)
+                                    : made_cell(random, &made->columns[c]);
         insert(table, rank, made, i);
     }
     ranks[rank].table_count++;
@@ -236,7 +246,7 @@ static void make_data(struct random *random)
 
 /* ---- asking them ---- */
 
-static size_t asked_rows, asked_bytes;
+static size_t asked_rows, asked_bytes, left_out;
 
 static bool ask(void *context, const char *kind, const char *args, struct prb_answers *answers,
                 struct prb_error *err)
@@ -249,8 +259,10 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
         char host[16];
         PRB_AUTO(prb_buf) struct prb_buf part = {0};
         snprintf(host, sizeof host, "host%d", host_of(rank));
-        if (answers->wants && !answers->wants(answers->what, rank))
+        if (answers->wants && !answers->wants(answers->what, rank)) {
+            left_out++;
             continue;
+        }
         bool good = strcmp(kind, "schema") == 0
                         ? prb_schema_answer(ranks[rank].db, json, &part, err)
                         : prb_rows_answer(ranks[rank].db, json, 1 << 20, &part, err);
@@ -432,8 +444,9 @@ static void statements_are_as_on_one_database(void **state)
             compare(db, &statement, seed);
         }
     }
-    printf("%zu statements: %zu with rows, %zu refused by both; %zu rows and %zu bytes fetched\n",
-           counts.statements, counts.with_rows, counts.refused, asked_rows, asked_bytes);
+    printf("%zu statements: %zu with rows, %zu refused by both; %zu rows and %zu bytes fetched, "
+           "%zu ranks not asked\n",
+           counts.statements, counts.with_rows, counts.refused, asked_rows, asked_bytes, left_out);
     prb_db_close(db);
     for (int rank = 0; rank < RANKS; rank++)
         prb_db_close(ranks[rank].db);

@@ -70,7 +70,7 @@ static const char *const made_names[] = {"t", "u", "w"};
 /* By class: integers, reals, texts, others; the last table is a sub-query's. */
 static const char *const made_columns[][12] = {
     {"a", "b", "big", "rank", "r", "s", "host", "x", "k"},
-    {"a", "rank", "r", "s", "v", "host"},
+    {"a", "rank", "me", "r", "s", "v", "host"},
     {"a", "n", "rank", "_rank", "s", "host"},
     {"a", "c", "s"},
 };
@@ -217,6 +217,22 @@ static inline void put_comparison(struct maker *maker, const struct scope *scope
         put(maker, " COLLATE NOCASE");
 }
 
+/* Of whole numbers alone: it says which ranks are asked. */
+static inline void put_list(struct maker *maker, const struct scope *scope)
+{
+    unsigned item = below(maker->random, (unsigned)scope->count);
+    bool of_rank = scope->items[item].table < 2 && below(maker->random, 3);
+    if (of_rank)
+        put(maker, "%s.%s", scope->items[item].alias,
+            scope->items[item].table == 1 && below(maker->random, 2) ? "me" : "rank");
+    else
+        put_column(maker, scope);
+    put(maker, " %sIN (%u", below(maker->random, 6) ? "" : "NOT ", below(maker->random, 5));
+    for (unsigned more = below(maker->random, 3); more; more--)
+        put(maker, ", %d", (int)below(maker->random, 6) - 1);
+    put(maker, ")");
+}
+
 static inline void put_predicate(struct maker *maker, const struct scope *scope)
 {
     static const char *const patterns[] = {"'a%'", "'%b'", "'A'", "'_'", "'%'"};
@@ -227,6 +243,10 @@ static inline void put_predicate(struct maker *maker, const struct scope *scope)
         put(maker, below(maker->random, 2) ? " IS NULL" : " IS NOT NULL");
         break;
     case 1:
+        if (below(maker->random, 2)) {
+            put_list(maker, scope);
+            break;
+        }
         put_column(maker, scope);
         put(maker, " IN (");
         put_literal(maker);

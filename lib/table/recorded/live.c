@@ -246,7 +246,8 @@ static void add_extras(struct user_table *user, int first)
     static const struct prb_column extras[] = {
         [TIMESTAMP] = PRB_RECORDED_TIMESTAMP,
         [PID] = {"pid", PRB_INTEGER, "id", "of the process that wrote the row"},
-        [RANK] = {"rank", PRB_INTEGER, "id", "of that process in its job; NULL: it has none"},
+        [RANK] = {"rank", PRB_INTEGER, "id", "of that process in its job; NULL: it has none",
+                  .of_rank = true},
         [RESOLUTION] = {"resolution", PRB_TEXT, "",
                         "raw: the row as it was written; minute, hour: it stands for all of these"},
     };

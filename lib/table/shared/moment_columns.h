@@ -8,7 +8,9 @@
 #define PRB_MOMENT_COLUMNS                                                                         \
     {"timestamp", PRB_REAL, "s", "of this row, since the epoch"},                                  \
         {"pid", PRB_INTEGER, "id", "process, in the pid namespace of the caller"},                 \
-        {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"}
+    {                                                                                              \
+        "rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none", .of_rank = true \
+    }
 
 /* A cell of now, seconds since the epoch. */
 void prb_row_now(struct prb_rows *rows);

@@ -27,7 +27,8 @@ void prb_recording_row(struct prb_rows *rows, const struct prb_recording *record
     {"timestamp", PRB_REAL, "s", "when it was read, since the epoch"},                             \
         {"snapshot_id", PRB_INTEGER, "id", "of this reading: its time in ms"},                     \
         {"pid", PRB_INTEGER, "id", "of the process"},                                              \
-        {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},               \
+        {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none",                \
+         .of_rank = true},                                                                         \
         {"world_size", PRB_INTEGER, "count", "ranks of the job; NULL: not known"}
 
 /* Cells of a JSON object: what is missing or of another type is NULL.  Integers may be written as text. */

@@ -58,7 +58,8 @@ void prb_row_torch_optimizer(struct prb_rows *rows, const struct prb_torch_names
 
 #define PRB_TORCH_PROCESS_COLUMNS                                                                  \
     {"pid", PRB_INTEGER, "id", "of the process"},                                                  \
-        {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},               \
+        {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none",                \
+         .of_rank = true},                                                                         \
         {"world_size", PRB_INTEGER, "count", "processes of the job; NULL: not known"},             \
         {"role", PRB_TEXT, "", "as its launcher names it (ROLE_NAME)"}
 #define PRB_TORCH_STEP_COLUMNS                                                                     \

@@ -35,7 +35,7 @@ static const struct prb_column columns[] = {
     {"other", PRB_TEXT, "", "JSON: other watched variables whose names begin with acc"},
     {"timestamp", PRB_REAL, "s", "the same as time"},
     {"pid", PRB_INTEGER, "id", "of the process"},
-    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none"},
+    {"rank", PRB_INTEGER, "id", "of the process in its job; NULL: it has none", .of_rank = true},
     {"local_step", PRB_INTEGER, "", "steps since recording began"},
     {0},
 };
