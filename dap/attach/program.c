@@ -5,12 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -73,40 +73,74 @@ static void remove_gate(struct prb_dap_program *program)
     program->folder[0] = '\0';
 }
 
+/* What the child is to be.  posix_spawn(3) has a folder since glibc 2.29 only. */
+struct start {
+    char *const *words, *const *environment;
+    const char *cwd;         /* NULL: ours */
+    int out, errors, failed; /* pipes' writing ends; failed: gets an errno */
+};
+
+/* In the child.  Other threads were at work when it was made: calls alone that take no lock. */
+static _Noreturn void become(const struct start *start)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (input >= 0 && dup2(input, STDIN_FILENO) >= 0 && dup2(start->out, STDOUT_FILENO) >= 0 &&
+        dup2(start->errors, STDERR_FILENO) >= 0 && setpgid(0, 0) == 0 &&
+        (!start->cwd || chdir(start->cwd) == 0)) {
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execvpe(start->words[0], start->words, start->environment);
+    }
+    int why = errno;
+    ssize_t told = write(start->failed, &why, sizeof why);
+    _exit(told == sizeof why ? 127 : 126);
+}
+
+/* 0, or an errno of the child, which has ended. */
+static int start_child(const struct start *start, int failed_end, pid_t *pid_out)
+{
+    int why = 0;
+    *pid_out = fork();
+    if (*pid_out == 0)
+        become(start);
+    close(start->failed);
+    if (*pid_out < 0)
+        return errno;
+    while (read(failed_end, &why, sizeof why) < 0 && errno == EINTR)
+        continue;
+    if (why)
+        waitpid(*pid_out, NULL, 0);
+    return why;
+}
+
 static bool spawn(struct prb_dap_program *program, const json_t *arguments,
                   struct prb_dap_words *command, struct prb_error *err)
 {
     PRB_AUTO(prb_dap_words) struct prb_dap_words environment = {0};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int out[2] = {-1, -1}, errors[2] = {-1, -1};
-    const char *cwd = json_string_value(prb_dap_get(arguments, "cwd"));
+    int out[2], errors[2], failed[2];
     if (!prb_dap_program_environment(arguments, &environment, err))
         return false;
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+    if (pipe2(out, O_CLOEXEC) != 0)
         return prb_fail_sys(err, errno, "making a pipe");
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
-    if (cwd)
-        posix_spawn_file_actions_addchdir_np(&actions, cwd);
-    int failed = posix_spawnp(&program->pid, command->items[0], &actions, &attributes,
-                              command->items, environment.items);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    close(out[1]);
-    close(errors[1]);
+    PRB_AUTO_FD int out_end = out[1];
     program->output[0] = out[0];
+    if (pipe2(errors, O_CLOEXEC) != 0)
+        return prb_fail_sys(err, errno, "making a pipe");
+    PRB_AUTO_FD int errors_end = errors[1];
     program->output[1] = errors[0];
-    program->child = !failed;
-    return !failed || prb_fail_sys(err, failed, "starting %s", command->items[0]);
+    if (pipe2(failed, O_CLOEXEC) != 0)
+        return prb_fail_sys(err, errno, "making a pipe");
+    PRB_AUTO_FD int failed_end = failed[0];
+    const struct start start = {.words = command->items,
+                                .environment = environment.items,
+                                .cwd = json_string_value(prb_dap_get(arguments, "cwd")),
+                                .out = out[1],
+                                .errors = errors[1],
+                                .failed = failed[1]};
+    int why = start_child(&start, failed_end, &program->pid);
+    program->child = !why;
+    return !why || prb_fail_sys(err, why, "starting %s", command->items[0]);
 }
 
 /* A word as a shell reads it literally. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "inject/probe/python/bytecode_form.h"
@@ -136,7 +138,7 @@ void prb_bytecode_store(uint64_t key, const struct prb_buf *blob)
 {
     char name[40], made[64];
     snprintf(name, sizeof name, PREFIX "%016llx", (unsigned long long)key);
-    snprintf(made, sizeof made, "%s.%d.%d", name, (int)getpid(), (int)gettid());
+    snprintf(made, sizeof made, "%s.%d.%d", name, (int)getpid(), (int)syscall(SYS_gettid));
     PRB_AUTO_FD int folder = open_folder(true);
     if (folder < 0)
         return;

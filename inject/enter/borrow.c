@@ -29,6 +29,7 @@
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/join.h"
 #include "inject/enter/steps.h"
 #include "proc/source.h"
 #include "proc/stat.h"
@@ -494,26 +495,16 @@ static void *stop_main(void *argument)
     return in_the_stop(stop) ? stop : NULL;
 }
 
-static bool joined(pthread_t tracer, int64_t wait_ns, void **good)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += wait_ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return pthread_clockjoin_np(tracer, good, CLOCK_MONOTONIC, &until) == 0;
-}
-
 /* Wait for the tracer; cancel it when its thread does not stop, which releases the thread.  Signals
  * are blocked until then.  But a target can hang in a remote call (on a page that it fills itself),
  * and then signals are let through, so that the user can end us. */
 static bool join(struct stop *stop, pthread_t tracer, const sigset_t *signals)
 {
     void *good;
-    bool done = joined(tracer, FIRST_STOP_NS, &good);
+    bool done = prb_join_within(tracer, FIRST_STOP_NS, &good);
     if (!done && !stop->touched)
         pthread_cancel(tracer);
-    if (!done && !joined(tracer, LONGEST_STOP_NS, &good)) {
+    if (!done && !prb_join_within(tracer, LONGEST_STOP_NS, &good)) {
         pthread_sigmask(SIG_SETMASK, signals, NULL);
         pthread_join(tracer, &good);
     }

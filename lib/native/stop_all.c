@@ -14,13 +14,14 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/join.h"
 #include "native/native.h"
 
 #define POLL_NS 20000
 /* A thread that runs enters the kernel at once, so one that has not stopped by then waits there,
  * for a CPU or a disk: it runs nothing of the program's before it stops. */
 #define THREADS_WAIT_NS 3000000u
-#define LONGEST_STOP_S 2
+#define LONGEST_STOP_NS 2000000000u
 #define PROCESS_WAIT_NS 200000000u
 #define PROCESS_PASSES 3 /* threads may begin while others are stopped */
 
@@ -172,13 +173,10 @@ static bool run(struct stop *stop)
 {
     pthread_t thread;
     sigset_t all, old;
-    struct timespec until;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     bool ok = pthread_create(&thread, NULL, stop_main, stop) == 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += LONGEST_STOP_S;
-    bool ended = ok && pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+    bool ended = ok && prb_join_within(thread, LONGEST_STOP_NS, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return ended || (ok && pthread_join(thread, NULL) == 0);
 }

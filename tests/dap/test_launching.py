@@ -90,6 +90,19 @@ def test_output_comes_once(launch, any_python, tmp_path):
         assert text == "to {}\n".format(stream)
 
 
+@pytest.mark.parametrize("wrong, says", [({"cwd": "/nowhere/at all"}, "No such file"), ({"cwd": "/dev/null"}, "Not a directory"),
+                                         ({"python": "/nowhere/python3"}, "No such file")])
+def test_what_does_not_start(client, any_python, tmp_path, wrong, says):
+    """The child's own reason is the answer's."""
+    if any_python.root:
+        pytest.skip("launches programs of this machine only")
+    (tmp_path / "program.py").write_text("pass\n")
+    session = client()
+    session.initialize()
+    answer = session.answer(session.send("launch", dict({"program": str(tmp_path / "program.py"), "python": any_python.executable}, **wrong)))
+    assert answer["success"] is False and "starting " in answer["message"] and says in answer["message"], answer
+
+
 @pytest.mark.parametrize("dialect", ["-Xdev", "-Werror"])
 def test_no_warning_of_ours(launch, any_python, tmp_path, dialect):
     path = tmp_path / "quiet.py"
