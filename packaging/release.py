@@ -17,8 +17,10 @@ import sys
 import tarfile
 import tempfile
 import time
+import urllib.parse
 import uuid
-from typing import Any, Dict, List
+import zipfile
+from typing import Any, Dict, List, Set, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -136,19 +138,23 @@ class Release:
             file.write("\n")
 
     def libraries(self) -> List[Dict[str, Any]]:
-        """The packages of this system that the .deb depends on, with their versions here."""
-        names = set()
+        """The packages whose libraries are in the wheel; and of this system those that the .deb depends on, with their versions here."""
+        found: Set[Tuple[str, str]] = set()
+        names: Set[str] = set()
         for name in sorted(os.listdir(self.folder)):
+            if name.endswith(".whl"):
+                with zipfile.ZipFile(os.path.join(self.folder, name)) as wheel:
+                    text = wheel.read("probing_c-{}.dist-info/licenses/LIBRARIES".format(self.version)).decode()
+                found.update((package, version) for _, package, version, *_ in map(str.split, text.splitlines()))
             if name.endswith(".deb"):
                 fields = subprocess.run(["dpkg-deb", "-f", os.path.join(self.folder, name), "Depends", "Recommends"], stdout=subprocess.PIPE,
                                         check=True, encoding="utf-8").stdout
                 names.update(re.findall(r"[a-z0-9][a-z0-9.+-]+(?= \(|,|\n|$)", re.sub(r"^\w+:", "", fields, flags=re.M)))
-        found = []
         for name in sorted(names):
             shown = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
             if shown.returncode == 0 and shown.stdout:
-                found.append(component("library", name, shown.stdout, None, "pkg:deb/debian/{}@{}".format(name, shown.stdout)))
-        return found
+                found.add((name, shown.stdout))
+        return [component("library", name, version, None, "pkg:deb/debian/{}@{}".format(name, urllib.parse.quote(version, ""))) for name, version in sorted(found)]
 
     def checksums(self) -> None:
         lines = []

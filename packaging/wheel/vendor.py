@@ -5,12 +5,13 @@
 
 NATIVE is the folder that `make python-native` made; each SONAME is a library that is opened at run time (lib/base/lazy.h).  Beside the
 programs come these, what the programs are linked with, and all that those need; everything looks for its libraries in its own folder,
-and in licences/ is what their packages say of their copyright (Debian's folders).  Runs on the system that the programs were built on.
+and in licences/ is what their packages say of their copyright (Debian's files), and LIBRARIES, which has their versions.  Runs on the system that the programs were built on.
 """
 
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -54,6 +55,47 @@ def look_beside(path):
     subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", path], check=True)
 
 
+VERSIONS_NEEDED = 0x6FFFFFFE  # elf(5): SHT_GNU_verneed
+NEWER_MATH, FIRST_VERSION = b"GLIBC_2.29", {"x86_64": b"GLIBC_2.2.5", "aarch64": b"GLIBC_2.17"}
+
+
+def name_hash(name):
+    """elf(5)'s."""
+    value = 0
+    for byte in name:
+        value = (value << 4) + byte
+        value = (value ^ (value >> 24 & 0xF0)) & 0x0FFFFFFF
+    return value
+
+
+def text_at(elf, at):
+    return elf[at:elf.index(b"\0", at)]
+
+
+def ask_for_older_math(path):
+    """exp(), log() and pow() of glibc 2.29 differ from those before it in errno alone, which SQLite does not look at: take the first ones."""
+    with open(path, "rb") as file:
+        elf = bytearray(file.read())
+    at, = struct.unpack_from("<Q", elf, 40)
+    size, count = struct.unpack_from("<HH", elf, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, at + i * size) for i in range(count)]
+    for header in headers:
+        if header[1] == VERSIONS_NEEDED:
+            names, library = headers[header[6]][4], header[4]
+            older = elf.index(b"\0" + FIRST_VERSION[os.uname().machine] + b"\0", names) + 1 - names
+            for _ in range(header[7]):
+                _, needs, of, first, following = struct.unpack_from("<HHIII", elf, library)
+                version = library + first
+                for _ in range(needs if text_at(elf, names + of) == b"libm.so.6" else 0):
+                    _, flags, index, name, rest = struct.unpack_from("<IHHII", elf, version)
+                    if text_at(elf, names + name) == NEWER_MATH:
+                        struct.pack_into("<IHHII", elf, version, name_hash(text_at(elf, names + older)), flags, index, older, rest)
+                    version += rest
+                library += following
+    with open(path, "wb") as file:
+        file.write(elf)
+
+
 def platform_of(native):
     """The oldest C library that has what our files and the vendored ones ask for, as PEP 600 names it."""
     minors = [17]
@@ -65,7 +107,7 @@ def platform_of(native):
 
 def main(native, sonames):
     paths = loader_paths()
-    ours = [name for name in os.listdir(native) if os.path.isfile(os.path.join(native, name)) and name != "vendored"]
+    ours = [name for name in os.listdir(native) if os.path.isfile(os.path.join(native, name))]
     wanted = list(sonames)
     for name in ours:
         strip(os.path.join(native, name))
@@ -84,16 +126,17 @@ def main(native, sonames):
         shutil.copy(paths[soname], copy)
         os.chmod(copy, 0o755)
         strip(copy)
+        ask_for_older_math(copy)
         look_beside(copy)
         wanted += needed(copy)
         shutil.copy("/usr/share/doc/{}/copyright".format(done[soname]), os.path.join(licences, done[soname]))
     for name in ours:
         if not name.startswith(("libprobe.so", "libprobing-nccl")):  # these are a target's, and need its C library alone
             look_beside(os.path.join(native, name))
-    with open(os.path.join(native, "vendored"), "w", encoding="utf-8") as listed:
+    with open(os.path.join(licences, "LIBRARIES"), "w", encoding="utf-8") as listed:
         for soname in sorted(done):
-            version = output("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", done[soname])
-            listed.write("{} {} {}\n".format(soname, done[soname], version))
+            version = output("dpkg-query", "-W", "-f", "${Package} ${Version} of ${source:Package} ${source:Version}", done[soname])
+            listed.write("{} {}\n".format(soname, version))
     print(platform_of(native))
 
 

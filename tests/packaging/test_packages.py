@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 import pytest
 
@@ -98,6 +99,23 @@ def test_source_is_whole(dist):
         assert {member.uid for member in archive} == {0} and {member.uname for member in archive} <= {"", "root"}
     assert {name.split("/")[0] for name in names} == {"probing_c-" + VERSION}
     assert all("probing_c-{}/{}".format(VERSION, name) in names for name in ("configure.ac", "PKG-INFO", "packaging/debian/rules", "bootstrap"))
+
+
+def test_wheel(dist):
+    """For the C library of the support matrix and newer; of each library within it there is what its authors ask to be told."""
+    with zipfile.ZipFile(only(dist, ".whl")) as wheel:
+        names, info = wheel.namelist(), "probing_c-{}.dist-info/licenses/".format(VERSION)
+        assert re.fullmatch(r"probing_c-.*-py3-none-manylinux_2_28_\w+\.whl", os.path.basename(wheel.filename))
+        libraries = {name.split("/")[2] for name in names if re.match(r"probing_c/native/lib", name)} - {"libprobing.so.0", "libprobe.so", "libprobing-nccl.so"}
+        assert {"libsqlite3.so.0", "libdw.so.1", "libunwind.so.8", "libjansson.so.4"} <= {re.sub(r"(\.so\.\d+).*", r"\1", one) for one in libraries}
+        listed = dict(line.split()[:2] for line in wheel.read(info + "LIBRARIES").decode().splitlines())
+        assert set(listed) == libraries
+        texts = {name[len(info):]: wheel.read(name) for name in names if name.startswith(info) and not name.endswith("/LIBRARIES")}
+        assert set(listed.values()) == set(texts) and all(b"Copyright" in text or b"copyright" in text for text in texts.values())
+        assert "probing_c/share/editors/probing.vsix" in names
+    if shutil.which("auditwheel") and shutil.which("patchelf"):
+        told = subprocess.run(["auditwheel", "show", only(dist, ".whl")], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+        assert re.search(r'platform tag:\s+"manylinux_2_28_', told), told
 
 
 def test_lintian(dist):
