@@ -47,7 +47,8 @@ struct prb_cluster_agent_options {
     const char *history;
     double history_every; /* s between two rounds; 0: 10 */
     double linger;        /* s after the last rank until it ends; 0: 10 minutes */
-    int stop_fd;          /* readable: end; -1: none */
+    int beside; /* a process: once it has ended, and no rank runs here, so does the agent; 0: none */
+    int stop_fd; /* readable: end; -1: none */
     /* It is connected, and answers. */
     void (*ready)(void *context);
     /* Why it ends by itself, one line.  Both may be NULL. */

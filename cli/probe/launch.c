@@ -6,16 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/print/out.h"
 #include "cli/probe/probe.h"
+#include "fleet/cluster.h"
 
 #define STATUS_NOT_RUN 126 /* as env(1), nohup(1) and timeout(1) have them */
 #define STATUS_NOT_FOUND 127
 
-enum { RECURSIVE, DEFINE };
+enum { RECURSIVE, DEFINE, CLUSTER };
 
 static const struct prb_option options[] = {
     [RECURSIVE] = {'r', "recursive", NULL, "in the processes that it starts, too", NULL},
     [DEFINE] = {'D', "define", "KEY=VALUE", "a setting of the probe; may be repeated", NULL},
+    [CLUSTER] = {0, "cluster", NULL, "with this host's agent beside it, on the bus, until it ends",
+                 NULL},
     {0},
 };
 
@@ -72,6 +76,20 @@ static bool offer_nccl(struct prb_error *err)
     return set_variable("NCCL_PROFILER_PLUGIN", library, err);
 }
 
+/* A job is not kept from its work by a bus that is not there. */
+static void attach(const struct prb_run *run)
+{
+    struct prb_error why = {0};
+    struct prb_cluster_attached attached;
+    const struct prb_cluster_agent_options beside = {
+        .bus = run->globals[PRB_GLOBAL_BUS].text, .stop_fd = -1, .beside = getpid()};
+    char text[sizeof why.text + 40];
+    if (prb_cluster_attach(&beside, &attached, &why))
+        return;
+    snprintf(text, sizeof text, "this host is not on the bus: %s", why.text);
+    prb_out_note(text);
+}
+
 static bool run_launch(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char **words = calloc(run->argument_count + 1, sizeof *words);
@@ -82,6 +100,8 @@ static bool run_launch(const struct prb_run *run, struct prb_error *err)
     for (unsigned i = 0; i < run->options[DEFINE].count; i++)
         if (!define(run, run->options[DEFINE].texts[i], err))
             return false;
+    if (run->options[CLUSTER].count)
+        attach(run);
     if (!preload(err) || !offer_nccl(err) ||
         !set_variable("PROBING", run->options[RECURSIVE].count ? "nested" : "followed", err))
         return false;
@@ -103,9 +123,13 @@ const struct prb_command prb_command_launch = {
     .description =
         "Becomes the program, with the probe loaded by LD_PRELOAD and PROBING set: signals and "
         "the exit status are the program's own. Options after PROGRAM are the program's. When it "
-        "cannot be started the status is 127 (not found) or 126.",
+        "cannot be started the status is 127 (not found) or 126.\n\n"
+        "--cluster starts this host's agent, as `cluster attach` does, where none runs; it ends "
+        "once "
+        "the program has, and no rank runs here.",
     .options = options,
     .examples = "probing launch python train.py --lr 0.001\n"
-                "probing launch -r torchrun --nproc-per-node 2 train.py  # in every rank\n",
+                "probing launch -r torchrun --nproc-per-node 2 train.py  # in every rank\n"
+                "probing launch --cluster torchrun --nproc-per-node 2 train.py  # on each host\n",
     .run = run_launch,
 };

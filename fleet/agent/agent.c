@@ -51,6 +51,9 @@ struct agent {
     double scanned, put, used, opened; /* s, monotonic: the last of each */
     bool roster;                       /* the server keeps one */
     int ends, *pidfds;                 /* readable when a rank ends: an epoll of these */
+    int beside;                        /* pidfd of options->beside, while that runs; -1 */
+    bool alone;                        /* that has ended */
+    bool served;                       /* a rank runs here */
     size_t pidfd_count, pidfd_cap;
     int wake;
     /* Guarded by lock: what libnats's threads tell. */
@@ -312,7 +315,8 @@ static void scan(struct agent *agent)
     }
     keep_own(agent);
     agent->scanned = prb_clock_s();
-    if (agent->entry.members.count)
+    agent->served = agent->entry.members.count > 0;
+    if (agent->served)
         agent->used = agent->scanned;
     keep_ended(&agent->entry.members, &before);
     bool same = before.items && same_members(&before, &agent->entry.members);
@@ -435,6 +439,26 @@ static void collector_says(void *context, const char *line)
 
 /* ---- life ---- */
 
+/* What it runs beside has ended. */
+static void begin_alone(struct agent *agent)
+{
+    if (agent->beside >= 0)
+        close(agent->beside);
+    agent->beside = -1;
+    agent->alone = true;
+    agent->scanned = 0;
+}
+
+static void watch_beside(struct agent *agent)
+{
+    agent->beside = -1;
+    if (!agent->options->beside)
+        return;
+    agent->beside = (int)syscall(SYS_pidfd_open, agent->options->beside, 0);
+    if (agent->beside < 0 && errno == ESRCH)
+        begin_alone(agent);
+}
+
 static bool wait_some(struct agent *agent)
 {
     double now = prb_clock_s(), next = agent->scanned + SCAN;
@@ -444,13 +468,16 @@ static bool wait_some(struct agent *agent)
         next = agent->opened + AGAIN;
     struct pollfd fds[] = {{.fd = agent->options->stop_fd, .events = POLLIN},
                            {.fd = agent->wake, .events = POLLIN},
-                           {.fd = agent->ends, .events = POLLIN}};
+                           {.fd = agent->ends, .events = POLLIN},
+                           {.fd = agent->beside, .events = POLLIN}};
     uint64_t count;
-    int ready = poll(fds, 3, next > now ? (int)((next - now) * 1e3) + 1 : 0);
+    int ready = poll(fds, 4, next > now ? (int)((next - now) * 1e3) + 1 : 0);
     if (ready > 0 && fds[2].revents) {
         forget_ends(agent); /* until the ranks are others: a zombie may be listed for long */
         agent->scanned = 0;
     }
+    if (ready > 0 && fds[3].revents)
+        begin_alone(agent);
     if (ready > 0 && fds[1].revents && read(agent->wake, &count, sizeof count) < 0)
         return true;
     return ready <= 0 || !fds[0].revents;
@@ -479,6 +506,10 @@ static bool turn(struct agent *agent)
     if (back || now >= agent->put + HEARTBEAT) {
         renew_text(agent);
         put(agent);
+    }
+    if (agent->alone && !agent->served) {
+        say(agent, "what this host's agent was started with has ended, and so does it");
+        return false;
     }
     double linger = agent->options->linger > 0 ? agent->options->linger : LINGER;
     if (now < agent->used + linger)
@@ -558,6 +589,8 @@ static void end(struct agent *agent)
     free(agent->heard);
     if (agent->wake >= 0)
         close(agent->wake);
+    if (agent->beside >= 0)
+        close(agent->beside);
     forget_ends(agent);
     free(agent->pidfds);
     if (agent->ends >= 0)
@@ -576,6 +609,7 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     pthread_mutex_init(&agent->lock, NULL);
     agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->ends = epoll_create1(EPOLL_CLOEXEC);
+    watch_beside(agent);
     bool good = agent->wake >= 0 ? prb_fleet_starter_begin(err) && begin(agent, err)
                                  : prb_fail_sys(err, errno, "an eventfd");
     if (good) {

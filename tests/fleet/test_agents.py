@@ -347,3 +347,38 @@ def test_eval(cluster):
     done = cluster.ask("eval", "6 * 7")
     assert done.returncode == PARTIAL, done.stderr
     assert "42" in done.stdout and "ranks 0-1 (2 of 4)" in done.stdout and "does not allow eval" in done.stderr, done.stdout + done.stderr
+
+
+def test_launch(cluster):
+    """The agent begins beside a job's launcher, and ends with it."""
+    host = cluster.hosts.add(3)
+    cluster.hosts.all.append(host)
+    environment = dict(cluster.bus.environment, PROBING_STORE="off", RANK="0", WORLD_SIZE="1", PROBING_JOB="launched")
+    with subprocess.Popen([*host.enter, PROBING, "launch", "--cluster", sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=environment) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            end = time.monotonic() + DEADLINE
+            while True:  # an agent does not look for ranks at each question
+                done = cluster.at(cluster.hosts.hub, "-t", "@launched", "backtrace")
+                if done.returncode == 0:
+                    break
+                assert time.monotonic() < end, done.stderr
+            assert "1 of 1 rank answered" in done.stderr and host_pid(host, "probing-agent")
+        finally:
+            program.stdin.close()
+        assert program.wait(DEADLINE) == 0
+    end = time.monotonic() + DEADLINE
+    while True:
+        try:
+            host_pid(host, "probing-agent")
+        except ValueError:
+            break
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_launch_without_a_bus(cluster):
+    """The job runs all the same."""
+    done = cluster.at(cluster.hosts.hub, "--bus", "/nowhere", "launch", "--cluster", "true")
+    assert done.returncode == 0 and "note: this host is not on the bus" in done.stderr, done.stderr
