@@ -109,6 +109,10 @@ class Tab:
     def text(self, selector="main"):
         return self.page.inner_text(selector)
 
+    def until_at(self, words):
+        """Until the address has these words."""
+        self.page.wait_for_function("words => location.hash.includes(words)", arg=words)
+
     def until(self, text, selector="main"):
         self.page.wait_for_function("([selector, text]) => document.querySelector(selector)?.innerText.includes(text)", arg=[selector, text])
 

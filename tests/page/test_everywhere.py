@@ -31,7 +31,7 @@ def test_every_screen(job, serve, tab, scheme):
     one = tab(server, scheme, watched=(hangs.pid, healthy.pid))
     for screen in SCREENS:
         one.open(hangs.pid if "stacks" in screen else healthy.pid, screen)
-        one.page.wait_for_selector("main h1")
+        one.page.wait_for_selector("main.{} h1".format(screen.split("?")[0]))
         one.page.wait_for_function(SETTLED)
         assert violations(one.page) == [], screen
         assert one.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, screen
@@ -41,16 +41,17 @@ def test_keyboard(job, serve, tab):
     """g and a letter, the palette, Space, the filter, j and Enter: no pointer is needed."""
     hangs = job("hangs")
     one = tab(serve(), watched=(hangs.pid,))
+    one.only((hangs.pid,))  # no other one has this number in its name
     press = one.page.keyboard.press
     press("Control+k")
     one.page.keyboard.type(str(hangs.pid))
     press("Enter")
     one.page.wait_for_selector("h1:text-is('Stacks')")  # the overview shows the function, too
     one.until("load_batch")
-    assert "/p/{}.".format(hangs.pid) in one.page.url
+    one.until_at("/p/{}.".format(hangs.pid))
     press("j")
     press("Enter")
-    assert one.page.evaluate("document.activeElement.parentElement.open") is False
+    one.page.wait_for_function("() => document.activeElement.parentElement.open === false")
     press("/")
     one.page.keyboard.type("worker")
     one.page.wait_for_function("() => !document.querySelector('main').innerText.includes('load_batch')")
@@ -62,9 +63,32 @@ def test_keyboard(job, serve, tab):
     press("?")
     one.page.wait_for_selector("dialog[open] kbd")
     press("Escape")
-    press("g")
-    press("q")
+    one.page.wait_for_selector("dialog", state="detached")
+    one.page.evaluate("for (const key of 'gq') dispatchEvent(new KeyboardEvent('keydown', { key }))")  # within 1.5 s
     one.page.wait_for_selector("h1:text('SQL')")
+
+
+def test_first_keys(job, serve, tab):
+    """What is typed right behind Ctrl-K is the palette's, and its Enter waits for the list of processes that is on its way."""
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    asked, holds = [], True
+    one.page.route("**/api/v1/processes", lambda route: asked.append(route) if holds else route.continue_())
+    one.page.reload()
+    focused = """async () => {
+        dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+        await null; // before any other event, and any picture
+        return document.activeElement.tagName;
+    }"""
+    assert one.page.evaluate(focused) == "INPUT"
+    one.page.keyboard.type("{} ·".format(hangs.pid))
+    one.page.keyboard.press("Enter")
+    one.page.wait_for_selector(".palette:has-text('when it is there')")
+    holds = False
+    for route in asked:
+        route.continue_()
+    one.page.wait_for_selector("h1:text-is('Stacks')")
+    one.until_at("/p/{}.".format(hangs.pid))
 
 
 def test_deep_link(job, serve, tab):

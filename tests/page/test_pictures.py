@@ -144,8 +144,8 @@ def test_pictures_of_a_job(gloo_job, serve, tab):
     one.open("@" + name, "overview")
     one.page.wait_for_selector(".job .findings li:has-text('3 ranks wait for it')", timeout=60000)
     one.page.wait_for_selector(".ranks li:nth-child(4).standing:has-text('read_shard')")
-    assert one.page.eval_on_selector_all(".ranks li.standing b", "all => all.map(one => one.innerText)") == ["3"]
-    assert "all_reduce" in one.text(".job") and "4 of 4 ranks answered" in one.text(".job")
+    one.page.wait_for_function("() => [...document.querySelectorAll('.ranks li.standing b')].map(one => one.innerText).join() === '3'")
+    one.page.wait_for_selector(".job:has-text('all_reduce'):has-text('4 of 4 ranks answered')")
     picture(one, "job")
 
 

@@ -61,7 +61,7 @@ def test_sql(job, serve, tab):
     one.page.keyboard.press("Control+Enter")
     one.until("3 rows")
     assert one.page.eval_on_selector_all(".grid td", "all => all.map(one => one.innerText)") == ["MainThread", "worker 0", "worker 1"]
-    assert "sql=SELECT" in one.page.url
+    one.until_at("sql=SELECT")
 
 
 def test_hostile_names(job, serve, tab):

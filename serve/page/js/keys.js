@@ -1,6 +1,6 @@
 import { h } from "./preact.js";
 import { editor } from "./editor.js";
-import { useEffect, useRef, useState } from "./hooks.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./hooks.js";
 import { go } from "./place.js";
 import { plain } from "./format.js";
 import { processName } from "./names.js";
@@ -63,27 +63,36 @@ function choices(screens, place) {
 }
 function Palette({ screens, place, close }) {
     const [text, setText] = useState("");
-    const [at, setAt] = useState(0);
+    const [chosen, setChosen] = useState("");
+    const [waits, setWaits] = useState(false);
     const found = choices(screens, place)
         .filter((one) => one.text.toLowerCase().includes(text.toLowerCase()))
         .slice(0, 12);
+    const at = Math.max(0, found.findIndex((one) => one.text === chosen));
     const open = (one) => {
+        if (!one)
+            return setWaits(true);
         close();
-        one?.open();
+        one.open();
     };
     const press = (event) => {
         if (event.key === "ArrowDown" || event.key === "ArrowUp") {
             event.preventDefault();
-            setAt((n) => Math.max(0, Math.min(found.length - 1, n + (event.key === "ArrowDown" ? 1 : -1))));
+            setChosen(found[at + (event.key === "ArrowDown" ? 1 : -1)]?.text ?? chosen);
         }
         else if (event.key === "Enter") {
             event.preventDefault();
             open(found[at]);
         }
     };
+    useEffect(() => {
+        if (waits && found[0])
+            open(found[0]);
+    });
     return (h("div", { class: "palette" },
-        h("input", { role: "combobox", "aria-label": "Go to a screen or a process", "aria-expanded": "true", "aria-controls": "choices", "aria-activedescendant": found[at] ? "choice" + at : undefined, placeholder: "screen or process", value: text, onKeyDown: press, onInput: (event) => (setText(event.currentTarget.value), setAt(0)) }),
-        h("ul", { id: "choices", role: "listbox", "aria-label": "Screens and processes" }, found.map((one, i) => (h("li", { role: "option", id: "choice" + i, "aria-selected": i === at, onClick: () => open(one) }, one.text))))));
+        h("input", { role: "combobox", "aria-label": "Go to a screen or a process", "aria-expanded": "true", "aria-controls": "choices", "aria-activedescendant": found[at] ? "choice" + at : undefined, placeholder: "screen or process", value: text, onKeyDown: press, onInput: (event) => (setText(event.currentTarget.value), setChosen(""), setWaits(false)) }),
+        h("ul", { id: "choices", role: "listbox", "aria-label": "Screens and processes" }, found.map((one, i) => (h("li", { role: "option", id: "choice" + i, "aria-selected": i === at, onClick: () => open(one) }, one.text)))),
+        !found.length && h("p", { class: "quiet" }, waits ? "It is opened when it is there …" : "Nothing is called so.")));
 }
 function Help({ screens }) {
     const keys = [
@@ -108,7 +117,7 @@ export function Keys({ screens, place }) {
     show.help = () => setOpen("help");
     show.palette = () => setOpen("palette");
     show.close = () => (setOpen(""), open !== "");
-    useEffect(() => {
+    useLayoutEffect(() => {
         if (!open)
             return;
         dialog.current?.showModal();

@@ -59,7 +59,7 @@ function Objects({ target }) {
     return (h("section", null,
         h("h2", null, "Objects by type"),
         h("div", { class: "tools" },
-            h("button", { type: "button", onClick: keep }, first ? "Compare with now from here on" : "Compare from here on"),
+            h("button", { type: "button", onClick: keep, disabled: !now }, first ? "Compare with now from here on" : "Compare from here on"),
             h("button", { type: "button", onClick: asked.again }, "Look again"),
             now && first && h("span", { class: "quiet" },
                 "the difference of ",

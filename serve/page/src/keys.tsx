@@ -1,7 +1,7 @@
 // The keyboard: g and a letter go to a screen, Space freezes, / filters, j k walk, ? lists keys, Ctrl-K opens the palette.
 import { h } from "./preact.js";
 import { editor } from "./editor.js";
-import { useEffect, useRef, useState } from "./hooks.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./hooks.js";
 import { go, type Place } from "./place.js";
 import { plain } from "./format.js";
 import { processName } from "./names.js";
@@ -76,23 +76,29 @@ function choices(screens: Named[], place: Place): Choice[] {
 
 function Palette({ screens, place, close }: { screens: Named[]; place: Place; close: () => void }) {
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [chosen, setChosen] = useState(""); // its text: the list may change below the eyes; "": the first
+  const [waits, setWaits] = useState(false); // Enter came before what it is to open
   const found = choices(screens, place)
     .filter((one) => one.text.toLowerCase().includes(text.toLowerCase()))
     .slice(0, 12);
+  const at = Math.max(0, found.findIndex((one) => one.text === chosen));
   const open = (one: Choice | undefined): void => {
+    if (!one) return setWaits(true);
     close();
-    one?.open();
+    one.open();
   };
   const press = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      setAt((n) => Math.max(0, Math.min(found.length - 1, n + (event.key === "ArrowDown" ? 1 : -1))));
+      setChosen(found[at + (event.key === "ArrowDown" ? 1 : -1)]?.text ?? chosen);
     } else if (event.key === "Enter") {
       event.preventDefault();
       open(found[at]);
     }
   };
+  useEffect(() => {
+    if (waits && found[0]) open(found[0]);
+  });
   return (
     <div class="palette">
       <input
@@ -104,7 +110,7 @@ function Palette({ screens, place, close }: { screens: Named[]; place: Place; cl
         placeholder="screen or process"
         value={text}
         onKeyDown={press}
-        onInput={(event: { currentTarget: HTMLInputElement }) => (setText(event.currentTarget.value), setAt(0))}
+        onInput={(event: { currentTarget: HTMLInputElement }) => (setText(event.currentTarget.value), setChosen(""), setWaits(false))}
       />
       <ul id="choices" role="listbox" aria-label="Screens and processes">
         {found.map((one, i) => (
@@ -113,6 +119,7 @@ function Palette({ screens, place, close }: { screens: Named[]; place: Place; cl
           </li>
         ))}
       </ul>
+      {!found.length && <p class="quiet">{waits ? "It is opened when it is there …" : "Nothing is called so."}</p>}
     </div>
   );
 }
@@ -150,8 +157,8 @@ export function Keys({ screens, place }: { screens: Named[]; place: Place }) {
   show.help = () => setOpen("help");
   show.palette = () => setOpen("palette");
   show.close = () => (setOpen(""), open !== "");
-  useEffect(() => {
-    if (!open) return;
+  useLayoutEffect(() => {
+    if (!open) return; // before the next key comes
     dialog.current?.showModal();
     dialog.current?.querySelector("input")?.focus();
   }, [open]);

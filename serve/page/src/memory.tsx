@@ -85,7 +85,7 @@ function Objects({ target }: { target: string }) {
     <section>
       <h2>Objects by type</h2>
       <div class="tools">
-        <button type="button" onClick={keep}>
+        <button type="button" onClick={keep} disabled={!now}>
           {first ? "Compare with now from here on" : "Compare from here on"}
         </button>
         <button type="button" onClick={asked.again}>
