@@ -111,13 +111,22 @@ PRB_API void prb_cluster_hosts_deinit(struct prb_cluster_hosts *hosts);
 
 struct prb_cluster_record_options {
     const char *bus;
-    const char *file; /* of the store; made where it is not there, else continued */
-    bool once;        /* end with what there is */
-    int stop_fd;      /* readable: end; -1: none */
+    /* A file of the store, or "postgresql://…" as libpq takes it; made where it is not there, else
+     * continued. */
+    const char *file;
+    bool once;   /* end with what there is */
+    int stop_fd; /* readable: end; -1: none */
+    /* What was left out, and that the database is away, one line each; may be NULL. */
+    void (*say)(void *context, const char *line);
+    void *context;
 };
-/* Take the history of all hosts into a file.  *rows_out: taken in this run.  Errors: NOT_FOUND (no
- * bus, or no agent publishes), TIMEOUT, IO. */
+struct prb_cluster_recorded {
+    uint64_t rows;  /* taken in this run */
+    char name[200]; /* of the file or database; without a password */
+};
+/* Take the history of all hosts into a file or a database.  Errors: NOT_FOUND (no bus, or no agent
+ * publishes), TIMEOUT, IO, UNSUPPORTED (no libpq), PERMISSION. */
 PRB_API bool prb_cluster_record(const struct prb_cluster_record_options *options,
-                                uint64_t *rows_out, struct prb_error *err);
+                                struct prb_cluster_recorded *out, struct prb_error *err);
 
 #endif

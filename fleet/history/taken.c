@@ -1,0 +1,164 @@
+/* See sink.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet/history/sink.h"
+#include "store/host.h"
+
+static bool take_type(const char *text, enum prb_ring_type *out)
+{
+    static const struct {
+        const char *name;
+        enum prb_ring_type type;
+    } types[] = {{"integer", PRB_RING_INTEGER},
+                 {"real", PRB_RING_REAL},
+                 {"text", PRB_RING_TEXT},
+                 {"boolean", PRB_RING_BOOLEAN},
+                 {"time", PRB_RING_TIME}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(text, types[i].name) == 0) {
+            *out = types[i].type;
+            return true;
+        }
+    return false;
+}
+
+static bool is_name(const char *text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    return *text && strlen(text) <= PRB_RING_NAME_MAX && strchr(letters, *text) &&
+           text[strspn(text, all)] == '\0';
+}
+
+static bool is_new(const struct prb_taken *taken, const char *name)
+{
+    for (size_t i = 0; i < taken->count; i++)
+        if (strcmp(taken->columns[i].name, name) == 0)
+            return false;
+    return true;
+}
+
+/* "NAME:TYPE,…", and the last part of the subject. */
+static bool take_table(const struct prb_bus_message *message, struct prb_taken *out)
+{
+    const char *subject = message->headers[PRB_BUS_STREAM_SUBJECT_HEADER];
+    const char *columns = message->headers[PRB_BUS_COLUMNS];
+    const char *dot = subject ? strrchr(subject, '.') : NULL;
+    char *save = NULL;
+    if (!dot || !columns || !is_name(dot + 1) || !(out->names = strdup(columns)))
+        return false;
+    snprintf(out->name, sizeof out->name, "%s", dot + 1);
+    out->schema = prb_host_is_ring(out->name) ? PRB_HOST_SCHEMA : "python";
+    for (char *one = strtok_r(out->names, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
+        char *colon = strchr(one, ':');
+        enum prb_ring_type type;
+        if (!colon || out->count == PRB_RING_COLUMNS_MAX)
+            return false;
+        *colon = '\0';
+        if (!is_name(one) || !is_new(out, one) || !take_type(colon + 1, &type))
+            return false;
+        out->columns[out->count++] =
+            (struct prb_ring_column){.name = one, .unit = "", .doc = "", .type = type};
+    }
+    return out->count > 0;
+}
+
+static int take_int(const json_t *object, const char *name)
+{
+    json_int_t value = json_integer_value(json_object_get(object, name));
+    return value < -1 || value > INT32_MAX ? -1 : (int)value;
+}
+
+static bool take_process(const struct prb_bus_message *message, struct prb_taken *out)
+{
+    const char *about = message->headers[PRB_BUS_PROCESS];
+    const char *lost = message->headers[PRB_BUS_LOST_HEADER];
+    out->object = about ? json_loads(about, 0, NULL) : NULL;
+    out->host = json_string_value(json_object_get(out->object, "host"));
+    out->key = json_string_value(json_object_get(out->object, "key"));
+    out->job = json_string_value(json_object_get(out->object, "job"));
+    out->pid = json_integer_value(json_object_get(out->object, "pid"));
+    out->started = json_integer_value(json_object_get(out->object, "started"));
+    out->rank = take_int(out->object, "rank");
+    out->world_size = take_int(out->object, "world_size");
+    out->lost = lost ? strtoull(lost, NULL, 10) : 0;
+    if (out->lost > INT64_MAX)
+        out->lost = INT64_MAX;
+    return out->host && out->key && out->job && out->pid > 0;
+}
+
+bool prb_taken_parse(const struct prb_bus_message *message, struct prb_taken *out,
+                     struct prb_error *err)
+{
+    *out = (struct prb_taken){.rows = message->data, .len = message->len};
+    if (take_table(message, out) && take_process(message, out))
+        return true;
+    prb_taken_deinit(out);
+    return prb_fail(err, PRB_CORRUPT, "a message does not say whose rows it has");
+}
+
+void prb_taken_deinit(struct prb_taken *taken)
+{
+    free(taken->names);
+    json_decref(taken->object);
+    taken->names = NULL;
+    taken->object = NULL;
+}
+
+/* ---- rows ---- */
+
+static double real_of(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (!text)
+        return json_number_value(value);
+    return strcmp(text, "NaN") == 0 ? NAN : strcmp(text, "-Infinity") == 0 ? -INFINITY : INFINITY;
+}
+
+static void take_value(const json_t *value, enum prb_ring_type type, struct prb_ring_value *out)
+{
+    *out = (struct prb_ring_value){.null = !value || json_is_null(value)};
+    if (out->null)
+        return;
+    switch (type) {
+    case PRB_RING_INTEGER:
+        out->integer = json_integer_value(value);
+        break;
+    case PRB_RING_BOOLEAN:
+        out->integer = json_is_true(value);
+        break;
+    case PRB_RING_REAL:
+    case PRB_RING_TIME:
+        out->real = real_of(value);
+        break;
+    case PRB_RING_TEXT:
+        out->text = json_string_value(value);
+        out->len = json_string_length(value);
+        out->null = !out->text;
+        break;
+    }
+}
+
+bool prb_taken_each(const struct prb_taken *taken,
+                    bool (*row)(void *context, const struct prb_ring_value *values,
+                                struct prb_error *err),
+                    void *context, struct prb_error *err)
+{
+    struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
+    for (const char *at = taken->rows, *end = at + taken->len; at < end;) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        size_t len = line ? (size_t)(line - at) : (size_t)(end - at);
+        PRB_AUTO(json_t) json_t *object = json_loadb(at, len, JSON_ALLOW_NUL, NULL);
+        at += len + 1;
+        if (!json_is_object(object))
+            continue;
+        for (size_t i = 0; i < taken->count; i++)
+            take_value(json_object_get(object, taken->columns[i].name), taken->columns[i].type,
+                       &values[i]);
+        if (!row(context, values, err))
+            return false;
+    }
+    return true;
+}
