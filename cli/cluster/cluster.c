@@ -81,12 +81,15 @@ const struct prb_command prb_command_cluster = {
         "the agent. `jobs`, `nodes` and `ranks` list who is on the bus.\n\n"
         "`attach --history TABLES` publishes what the ranks record from then on to a stream of the "
         "server, as JSON lines. `record FILE` takes it into a file that `probing -t FILE query` "
-        "reads, until Ctrl-C; begun again it goes on where it was.",
+        "reads, `record postgresql://…` into a database, until Ctrl-C; begun again it goes on "
+        "where "
+        "it was. A password stands better in ~/.pgpass than on the command line.",
     .options = options,
     .examples = "probing cluster up  # once, on a host that the others reach\n"
                 "probing cluster attach  # on each host\n"
                 "probing cluster attach --history '*'\n"
                 "probing cluster record job.db\n"
+                "probing cluster record postgresql:///metrics\n"
                 "probing cluster nodes\n"
                 "probing -t @ hang\n"
                 "probing cluster down",

@@ -188,7 +188,9 @@ static bool begin_all(struct record *record, struct prb_error *err)
     /* The sink once there is a stream. */
     return (record->bus = prb_bus_open(&record->file, &bus, err)) &&
            (record->inbox = prb_bus_inbox_new(record->bus, err)) && know_stream(record, err) &&
-           (record->sink = prb_sink_store(options->file, err));
+           (record->sink = prb_sink_is_postgres(options->file)
+                               ? prb_sink_postgres(options->file, options->stop_fd, err)
+                               : prb_sink_store(options->file, err));
 }
 
 static bool run(struct record *record, struct prb_error *err)

@@ -57,5 +57,10 @@ struct prb_sink {
 };
 /* A file of the store; made where it is not there. */
 struct prb_sink *prb_sink_store(const char *path, struct prb_error *err) PRB_MUST_CHECK;
+/* "postgresql://…", as libpq takes it.  stop_fd: readable: give up what is waited for; -1: none.
+ * Errors: UNSUPPORTED (no libpq), IO, PERMISSION. */
+struct prb_sink *prb_sink_postgres(const char *url, int stop_fd,
+                                   struct prb_error *err) PRB_MUST_CHECK;
+bool prb_sink_is_postgres(const char *target);
 
 #endif
