@@ -18,11 +18,24 @@ struct table_of_sqlite {
     size_t index; /* in db->tables */
 };
 
+/* What a statement says of a time's column, for the cursor to check (take_times). */
+#define TIMES_MAX 2
+struct bound {
+    char said; /* as in idxStr */
+    double time;
+    struct prb_value number; /* the same, exact */
+};
+struct bounds {
+    size_t slot, count; /* of the column's cell in a row; count 0: nothing is said */
+    struct bound items[TIMES_MAX];
+};
+
 struct cursor {
     sqlite3_vtab_cursor base; /* first */
     struct prb_rows *rows;
     struct prb_row_range range;
     uint32_t repeat; /* of a row that stands for several */
+    struct bounds bounds;
 };
 
 static const struct prb_table *table_of(const struct table_of_sqlite *vtab)
@@ -171,12 +184,11 @@ static int take_lookups(struct table_of_sqlite *vtab, sqlite3_index_info *info, 
 }
 
 /*
- * idxStr: the time's column by its index, ':', and what is said of it, 'g' (at least) or 'l' (at
- * most), in the order of the values, which are the last ones.  SQLite looks at each row as well.
- * Of a table that is fetched: the number of its terms in the view's list.
+ * idxStr: the time's column by its index, ':', and what is said of it, "g" and "l" for at least and
+ * at most, "G" and "L" for above and below, in the order of the values, which are the last ones.
+ * The cursor gives only rows that hold it: that SQLite asks each row for its time and compares it
+ * would take twice as long.  Of a table that is fetched: the number of its terms in the view's list.
  */
-#define TIMES_MAX 2
-
 static bool is_time(const struct prb_column *column)
 {
     return column->type == PRB_REAL && !column->hidden &&
@@ -186,10 +198,13 @@ static bool is_time(const struct prb_column *column)
 
 static char bound_of(unsigned char op)
 {
-    return op == SQLITE_INDEX_CONSTRAINT_GE || op == SQLITE_INDEX_CONSTRAINT_GT   ? 'g'
-           : op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT ? 'l'
-                                                                                  : '\0';
+    return op == SQLITE_INDEX_CONSTRAINT_GE   ? 'g'
+           : op == SQLITE_INDEX_CONSTRAINT_GT ? 'G'
+           : op == SQLITE_INDEX_CONSTRAINT_LE ? 'l'
+           : op == SQLITE_INDEX_CONSTRAINT_LT ? 'L'
+                                              : '\0';
 }
+static bool is_least(char said) { return said == 'g' || said == 'G'; }
 
 static int take_terms(struct table_of_sqlite *vtab, sqlite3_index_info *info,
                       const int usable[PRB_ARGUMENTS_MAX], int count)
@@ -217,6 +232,7 @@ static int take_times(const struct prb_table *table, sqlite3_index_info *info, i
         column = at;
         said[terms++] = bound;
         info->aConstraintUsage[term].argvIndex = ++count;
+        info->aConstraintUsage[term].omit = 1;
     }
     if (terms && !(info->idxStr = sqlite3_mprintf("%d:%s", column, said)))
         return SQLITE_NOMEM;
@@ -308,25 +324,71 @@ static struct prb_row_range find(struct prb_rows *rows, int plan, sqlite3_value 
     return range;
 }
 
+/*
+ * A value as SQLite compares it with a number: NULL fits none, and what is no number is above all
+ * of them.
+ */
+static struct bound bound_from(char said, sqlite3_value *value)
+{
+    struct bound bound = {said, 0, {.type = PRB_REAL}};
+    switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+    case SQLITE_FLOAT:
+        bound.number = value_from(value);
+        bound.time = sqlite3_value_double(value);
+        break;
+    case SQLITE_NULL:
+        bound.number.real = bound.time = is_least(said) ? INFINITY : -INFINITY;
+        bound.said = is_least(said) ? 'G' : 'L';
+        break;
+    default:
+        bound.number.real = bound.time = INFINITY;
+        bound.said = is_least(said) ? 'G' : 'l';
+    }
+    return bound;
+}
+
+/* plan: idxStr; values: behind those of arguments and lookups. */
 static struct prb_times times_of(const struct prb_table *table, const char *plan,
-                                 sqlite3_value **values)
+                                 sqlite3_value **values, struct bounds *bounds_out)
 {
     struct prb_times times = {NULL, -INFINITY, INFINITY};
     const char *said = plan ? strchr(plan, ':') : NULL;
+    bounds_out->count = 0;
     if (!said)
         return times;
     times.column = table->columns[atoi(plan)].name;
-    for (said++; *said; said++, values++) {
-        int type = sqlite3_value_numeric_type(*values);
-        if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-            continue;
-        double value = sqlite3_value_double(*values);
-        if (*said == 'g' && value > times.least)
-            times.least = value;
-        if (*said == 'l' && value < times.most)
-            times.most = value;
+    for (said++; *said && bounds_out->count < TIMES_MAX; said++, values++) {
+        struct bound bound = bound_from(*said, *values);
+        bounds_out->items[bounds_out->count++] = bound;
+        if (is_least(bound.said) && bound.time > times.least)
+            times.least = bound.time;
+        if (!is_least(bound.said) && bound.time < times.most)
+            times.most = bound.time;
     }
     return times;
+}
+
+static bool holds(const struct bound *bound, const struct prb_cell *cell)
+{
+    struct prb_value value = {.type = cell->type};
+    int order;
+    if (cell->type == PRB_REAL && bound->number.type == PRB_REAL) /* with NaN none holds */
+        return bound->said == 'g'   ? cell->real >= bound->time
+               : bound->said == 'G' ? cell->real > bound->time
+               : bound->said == 'l' ? cell->real <= bound->time
+                                    : cell->real < bound->time;
+    if (cell->type == PRB_TEXT || cell->type == PRB_BLOB)
+        return is_least(bound->said);
+    if (cell->type == PRB_NULL_VALUE || (cell->type == PRB_REAL && isnan(cell->real)))
+        return false;
+    if (cell->type == PRB_REAL)
+        value.real = cell->real;
+    else
+        value.integer = cell->integer;
+    order = prb_numbers_compare(&value, &bound->number);
+    return is_least(bound->said) ? order > 0 || (order == 0 && bound->said == 'g')
+                                 : order < 0 || (order == 0 && bound->said == 'l');
 }
 
 static int looked_up(int plan)
@@ -359,6 +421,25 @@ static bool was_fetched(const struct table_of_sqlite *vtab, const char *plan, st
     return prb_error_remedy(err, "give a constant: %s.%s(1)", table->schema, table->name);
 }
 
+static size_t row_of(const struct cursor *cursor)
+{
+    const struct prb_row_range *range = &cursor->range;
+    return range->order ? range->order[range->next] : range->next;
+}
+
+/* To the next row that holds what is said of its time. */
+static void pass_over(struct cursor *cursor)
+{
+    const struct prb_rows *rows = cursor->rows;
+    const struct bounds *bounds = &cursor->bounds;
+    for (; bounds->count && cursor->range.next < cursor->range.end; cursor->range.next++) {
+        const struct prb_cell *cell = &rows->cells[row_of(cursor) * rows->stored + bounds->slot];
+        if (holds(&bounds->items[0], cell) &&
+            (bounds->count < TIMES_MAX || holds(&bounds->items[1], cell)))
+            return;
+    }
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int argc,
                          sqlite3_value **argv)
 {
@@ -375,13 +456,20 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
         if (plan >> i & 1)
             arguments[i] = (struct prb_argument){true, value_from(argv[next++])};
     const struct prb_times times =
-        times_of(table_of(vtab), plan_text, argv + next + looked_up(plan));
+        times_of(table_of(vtab), plan_text, argv + next + looked_up(plan), &cursor->bounds);
     cursor->rows = prb_db_rows(vtab->db, vtab->index, arguments, &times, &view->error);
     view->failed = view->failed || !cursor->rows;
     if (!cursor->rows)
         return SQLITE_ERROR;
     cursor->range = find(cursor->rows, plan, argv + next);
     cursor->repeat = 0;
+    if (cursor->bounds.count) {
+        int slot = cursor->rows->slots[atoi(plan_text)];
+        cursor->bounds.slot = (size_t)slot;
+        if (slot < 0) /* SQLite asks for each column of a term */
+            cursor->range.end = cursor->range.next;
+    }
+    pass_over(cursor);
     return SQLITE_OK;
 }
 
@@ -389,12 +477,6 @@ static int cursor_eof(sqlite3_vtab_cursor *base)
 {
     const struct cursor *cursor = (const struct cursor *)base;
     return cursor->range.next >= cursor->range.end;
-}
-
-static size_t row_of(const struct cursor *cursor)
-{
-    const struct prb_row_range *range = &cursor->range;
-    return range->order ? range->order[range->next] : range->next;
 }
 
 static int cursor_next(sqlite3_vtab_cursor *base)
@@ -405,6 +487,7 @@ static int cursor_next(sqlite3_vtab_cursor *base)
         return SQLITE_OK;
     cursor->repeat = 0;
     cursor->range.next++;
+    pass_over(cursor);
     return SQLITE_OK;
 }
 

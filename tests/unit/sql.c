@@ -1,4 +1,6 @@
 /* sql: the engine over tables made up here and in numbers.h. */
+#include <math.h>
+
 #include "numbers.h"
 
 #include "inspect/reading.h"
@@ -93,8 +95,34 @@ static const struct prb_table moments = {.schema = "fake",
                                          .timed = true,
                                          .fill = fill_moments};
 
-static const struct prb_table *const tables[] = {&numbers,  &short_rows, &broken, &of_target,
-                                                 &stacks_a, &stacks_b,   &moments};
+/* Leaves out nothing, and has what a time's column may hold besides. */
+static bool fill_odd_moments(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)err;
+    static const double reals[] = {-INFINITY, -2, 1.5, 3, 0x1p53, INFINITY, NAN};
+    static const int64_t integers[] = {-3, 0, 3, (INT64_C(1) << 53) + 1, INT64_MAX};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        prb_row_begin(rows);
+        prb_row_real(rows, reals[i]);
+    }
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        prb_row_begin(rows);
+        prb_row_int(rows, integers[i]);
+    }
+    prb_row_begin(rows);
+    prb_row_null(rows);
+    return true;
+}
+
+static const struct prb_table odd_moments = {.schema = "fake",
+                                             .name = "odd_moments",
+                                             .doc = "",
+                                             .columns = moment_columns,
+                                             .timed = true,
+                                             .fill = fill_odd_moments};
+
+static const struct prb_table *const tables[] = {&numbers,  &short_rows, &broken,  &of_target,
+                                                 &stacks_a, &stacks_b,   &moments, &odd_moments};
 
 static struct prb_db *open_db(void)
 {
@@ -211,6 +239,49 @@ static void rows_of_an_or_are_neither_lost_nor_doubled(void **state)
     assert_values(db, "SELECT count(*) FROM numbers(3) JOIN moments USING (n) WHERE timestamp > 0",
                   "2|");
     assert_values(db, "SELECT count(*) FROM numbers WHERE up_to = 2 OR up_to = 3", "5|");
+}
+
+/* The cursor checks what is said of a time, and SQLite does not again: a CAST it must check itself. */
+static void times_are_compared_as_sqlite_does(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    static const char *const values[] = {"0",
+                                         "3",
+                                         "3.0",
+                                         "1.5",
+                                         "-1e400",
+                                         "1e400",
+                                         "9007199254740992",
+                                         "9007199254740993",
+                                         "9007199254740993.0",
+                                         "9223372036854775807",
+                                         "9223372036854775808.0",
+                                         "NULL",
+                                         "'3'",
+                                         "'3x'",
+                                         "''",
+                                         "x'33'"};
+    static const char *const operators[] = {"<", "<=", ">", ">="};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        for (size_t j = 0; j < sizeof operators / sizeof *operators; j++) {
+            char sql[400];
+            snprintf(sql, sizeof sql,
+                     "SELECT (SELECT group_concat(ifnull(timestamp, 'none')) FROM odd_moments"
+                     " WHERE timestamp %s %s) IS (SELECT group_concat(ifnull(timestamp, 'none'))"
+                     " FROM odd_moments WHERE CAST(timestamp AS NUMERIC) %s %s)",
+                     operators[j], values[i], operators[j], values[i]);
+            assert_values(db, sql, "1|");
+        }
+    }
+    assert_values(db, "SELECT count(*) FROM odd_moments", "13|");
+    assert_values(db, "SELECT count(*) FROM odd_moments WHERE timestamp BETWEEN -2 AND 3", "5|");
+    assert_values(db, "SELECT count(*) FROM odd_moments WHERE timestamp > 0 AND timestamp > 2",
+                  "6|");
+    assert_values(db,
+                  "SELECT count(*), count(m.n) FROM numbers(5) LEFT JOIN moments m ON"
+                  " m.timestamp > 2 AND m.timestamp < numbers.n",
+                  "5,1|");
 }
 
 static void a_table_is_filled_once_in_a_statement(void **state)
@@ -489,6 +560,7 @@ int main(void)
         cmocka_unit_test(arguments_are_pushed_down),
         cmocka_unit_test(joins_look_rows_up),
         cmocka_unit_test(rows_of_an_or_are_neither_lost_nor_doubled),
+        cmocka_unit_test(times_are_compared_as_sqlite_does),
         cmocka_unit_test(a_table_is_filled_once_in_a_statement),
         cmocka_unit_test(needs_are_known_before_the_first_row),
         cmocka_unit_test(stacks_are_taken_once),
