@@ -182,7 +182,7 @@ void prb_row_begin(struct prb_rows *rows)
     if (rows->failed)
         return;
     rows->count++;
-    rows->failed = !add_repeat(rows, 1);
+    rows->failed = rows->repeats && !add_repeat(rows, 1);
 }
 
 void prb_rows_repeat(struct prb_rows *rows, size_t row, uint32_t count)

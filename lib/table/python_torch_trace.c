@@ -37,181 +37,261 @@ static const struct prb_column columns[] = {
     {0},
 };
 
-static const char *const gpu_columns[] = {
-    "gpu_ms",     "allocated",       "max_allocated",       "cached",
-    "max_cached", "allocated_delta", "max_allocated_delta", NULL};
-#define GPU_COLUMNS 7
-
 static const char *const stages[PRB_TRACE_STAGES] = {
     [PRB_TRACE_FORWARD] = "forward",     [PRB_TRACE_BACKWARD] = "backward",
     [PRB_TRACE_OPTIMIZER] = "optimizer", [PRB_TRACE_ZERO_GRAD] = "zero_grad",
     [PRB_TRACE_DATA] = "data",           [PRB_TRACE_SCOPE] = "scope",
 };
 
-/* Columns that are made from the same things, which take most of a row's time. */
-enum group { PROCESS, STEPS, ENDED, MODULE, OPERATION, OPTIMIZER, GROUPS };
-static const struct {
-    const char *columns[5];
-    size_t side_by_side; /* of them */
-} groups[GROUPS] = {
-    [PROCESS] = {{"pid", "rank", "world_size", "role"}, 4},
-    [STEPS] = {{"local_step", "global_step"}, 2},
-    [ENDED] = {{"micro_batches", "time_offset"}, 1},
-    [MODULE] = {{"module", "root"}, 2},
-    [OPERATION] = {{"operation_name"}, 1},
-    [OPTIMIZER] = {{"optimizer"}, 1},
+struct filling;
+struct call {
+    const struct prb_ring_value *values;
+    enum prb_store_resolution resolution;
+    unsigned stage;
 };
+typedef void put_fn(const struct filling *filling, const struct call *call);
 
+#define PARTS_MAX 32
 struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
-    bool wants[GROUPS], gpu;
+    struct {
+        size_t skipped; /* columns before it that nobody asks for */
+        put_fn *put;
+    } parts[PARTS_MAX]; /* those that somebody asks for, in the order of the columns */
+    size_t count;
 };
 
-static bool wants_any(const struct prb_rows *rows, const char *const *names)
+/* ---- cells ---- */
+
+static int64_t integer_of(const struct call *call, enum prb_trace_column column)
 {
-    while (*names && !prb_rows_wants(rows, *names))
-        names++;
-    return *names;
+    return call->values[column].integer;
+}
+static int64_t arming_of(const struct call *call)
+{
+    return PRB_TRACE_HIGH(integer_of(call, PRB_TRACE_THREAD));
+}
+static double duration_of(const struct call *call)
+{
+    return (double)integer_of(call, PRB_TRACE_DURATION) * 1e-9;
+}
+static const struct prb_torch_ended *ended_of(const struct filling *filling,
+                                              const struct call *call)
+{
+    return prb_torch_step_at(&filling->names, arming_of(call), integer_of(call, PRB_TRACE_STEP));
 }
 
-/* Columns of the ring that the asked ones are made from. */
-static uint64_t ring_columns(const struct prb_rows *rows)
+static void put_begin(const struct filling *filling, const struct call *call)
 {
-    static const struct {
-        unsigned column;
-        const char *makes[10];
-    } made[] = {
-        {PRB_TRACE_DURATION, {"duration", "duration_ms"}},
-        {PRB_TRACE_OBJECT, {"module", "root", "optimizer"}},
-        {PRB_TRACE_LABEL, {"operation_name", "optimizer"}},
-        {PRB_TRACE_STEP, {"local_step", "global_step", "micro_batches", "time_offset"}},
-        {PRB_TRACE_ORDER, {"micro_step", "seq"}},
-        {PRB_TRACE_THREAD,
-         {"thread", "module", "root", "optimizer", "local_step", "global_step", "micro_batches",
-          "time_offset"}},
-    };
-    uint64_t wanted = UINT64_C(1) << PRB_TRACE_BEGIN | UINT64_C(1) << PRB_TRACE_PLACE;
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-        if (wants_any(rows, made[i].makes))
-            wanted |= UINT64_C(1) << made[i].column;
-    return wanted;
+    prb_row_real(filling->rows, call->values[PRB_TRACE_BEGIN].real);
+}
+static void put_process(const struct filling *filling, const struct call *call)
+{
+    (void)call;
+    prb_row_torch_process(filling->rows, &filling->names);
+}
+static void put_steps(const struct filling *filling, const struct call *call)
+{
+    prb_row_torch_steps(filling->rows, &filling->names, arming_of(call),
+                        integer_of(call, PRB_TRACE_STEP));
+}
+static void put_micro_step(const struct filling *filling, const struct call *call)
+{
+    prb_row_int(filling->rows, PRB_TRACE_HIGH(integer_of(call, PRB_TRACE_ORDER)));
+}
+static void put_micro_batches(const struct filling *filling, const struct call *call)
+{
+    const struct prb_torch_ended *ended = ended_of(filling, call);
+    prb_row_int_unless(filling->rows, ended ? ended->micro_steps : -1, -1);
+}
+static void put_seq(const struct filling *filling, const struct call *call)
+{
+    prb_row_int(filling->rows, PRB_TRACE_LOW(integer_of(call, PRB_TRACE_ORDER)));
+}
+static void put_module(const struct filling *filling, const struct call *call)
+{
+    const struct prb_torch_name *module =
+        call->stage == PRB_TRACE_FORWARD ? prb_torch_object_of(&filling->names, arming_of(call),
+                                                               integer_of(call, PRB_TRACE_OBJECT))
+                                         : NULL;
+    prb_row_text(filling->rows, module ? module->name : NULL);
+    prb_row_int_unless(filling->rows, module ? module->number : 0, 0);
 }
 
-static void put_operation(struct prb_rows *rows, unsigned stage, const char *label,
-                          const char *class_name)
+#define CLASS_MAX 128
+/* Of a module or an optimizer; NULL: it is neither.  text: to hold it. */
+static const char *class_of(const struct call *call, const char *label, char text[CLASS_MAX])
 {
-    char text[192];
-    if (stage == PRB_TRACE_BACKWARD)
-        class_name = "Tensor";
-    if (stage == PRB_TRACE_SCOPE || !class_name) {
-        prb_row_text(rows, label);
+    return call->stage == PRB_TRACE_FORWARD ? label : prb_torch_class_of(label, text, CLASS_MAX);
+}
+static void put_operation(const struct filling *filling, const struct call *call)
+{
+    char text[192], held[CLASS_MAX];
+    const char *label = prb_torch_label_of(&filling->names, integer_of(call, PRB_TRACE_LABEL));
+    const char *class_name =
+        call->stage == PRB_TRACE_BACKWARD ? "Tensor" : class_of(call, label, held);
+    if (call->stage == PRB_TRACE_SCOPE || !class_name) {
+        prb_row_text(filling->rows, label);
         return;
     }
-    snprintf(text, sizeof text, "%s.%s", class_name, stages[stage]);
-    prb_row_text(rows, text);
+    snprintf(text, sizeof text, "%s.%s", class_name, stages[call->stage]);
+    prb_row_text(filling->rows, text);
 }
-
-/* Whether the group's cells are made; else they are passed over. */
-static bool takes(const struct filling *filling, enum group group)
+static void put_stage(const struct filling *filling, const struct call *call)
 {
-    if (!filling->wants[group])
-        prb_row_skip(filling->rows, groups[group].side_by_side);
-    return filling->wants[group];
+    prb_row_text(filling->rows, stages[call->stage]);
 }
-
-static void put_real_or_null(struct prb_rows *rows, bool known, double value)
+static void put_optimizer(const struct filling *filling, const struct call *call)
 {
-    if (known)
-        prb_row_real(rows, value);
-    else
-        prb_row_null(rows);
-}
-
-static void put_names(const struct filling *filling, const struct prb_ring_value *values,
-                      unsigned stage)
-{
-    struct prb_rows *rows = filling->rows;
+    char held[CLASS_MAX];
     const struct prb_torch_names *names = &filling->names;
-    int64_t arming = PRB_TRACE_HIGH(values[PRB_TRACE_THREAD].integer);
-    int64_t object = values[PRB_TRACE_OBJECT].integer;
-    bool forward = stage == PRB_TRACE_FORWARD;
-    bool updates = stage == PRB_TRACE_OPTIMIZER || stage == PRB_TRACE_ZERO_GRAD;
-    const char *label = NULL, *class_name = NULL;
-    char text[128];
-    if (filling->wants[OPERATION] || filling->wants[OPTIMIZER]) {
-        label = prb_torch_label_of(names, values[PRB_TRACE_LABEL].integer);
-        class_name = forward ? label : prb_torch_class_of(label, text, sizeof text);
-    }
-    if (takes(filling, MODULE)) {
-        const struct prb_torch_name *module =
-            forward ? prb_torch_object_of(names, arming, object) : NULL;
-        prb_row_text(rows, module ? module->name : NULL);
-        prb_row_int_unless(rows, module ? module->number : 0, 0);
-    }
-    if (takes(filling, OPERATION))
-        put_operation(rows, stage, label, class_name);
-    prb_row_text(rows, stages[stage]);
-    if (takes(filling, OPTIMIZER))
-        prb_row_torch_optimizer(rows, names, arming, object, updates ? class_name : NULL);
+    bool updates = call->stage == PRB_TRACE_OPTIMIZER || call->stage == PRB_TRACE_ZERO_GRAD;
+    const char *label = prb_torch_label_of(names, integer_of(call, PRB_TRACE_LABEL));
+    prb_row_torch_optimizer(filling->rows, names, arming_of(call),
+                            integer_of(call, PRB_TRACE_OBJECT),
+                            updates ? class_of(call, label, held) : NULL);
+}
+static void put_depth(const struct filling *filling, const struct call *call)
+{
+    prb_row_int(filling->rows, PRB_TRACE_DEPTH(integer_of(call, PRB_TRACE_PLACE)));
+}
+static void put_recompute(const struct filling *filling, const struct call *call)
+{
+    bool recompute = PRB_TRACE_RECOMPUTE(integer_of(call, PRB_TRACE_PLACE));
+    prb_row_int(filling->rows, call->stage == PRB_TRACE_FORWARD && recompute);
+}
+static void put_thread(const struct filling *filling, const struct call *call)
+{
+    prb_row_int(filling->rows, PRB_TRACE_LOW(integer_of(call, PRB_TRACE_THREAD)));
+}
+static void put_duration(const struct filling *filling, const struct call *call)
+{
+    prb_row_real(filling->rows, duration_of(call));
+}
+static void put_duration_ms(const struct filling *filling, const struct call *call)
+{
+    prb_row_real(filling->rows, duration_of(call) * 1e3);
+}
+static void put_time_offset(const struct filling *filling, const struct call *call)
+{
+    const struct prb_torch_ended *ended =
+        call->resolution == PRB_STORE_RAW ? ended_of(filling, call) : NULL;
+    if (ended)
+        prb_row_real(filling->rows, call->values[PRB_TRACE_BEGIN].real - ended->begin);
+    else
+        prb_row_null(filling->rows);
+}
+static void put_weight(const struct filling *filling, const struct call *call)
+{
+    prb_row_int(filling->rows, PRB_TRACE_WEIGHT(integer_of(call, PRB_TRACE_PLACE)));
+}
+static void put_unknown(const struct filling *filling, const struct call *call)
+{
+    (void)call;
+    prb_row_null(filling->rows);
+}
+static void put_resolution(const struct filling *filling, const struct call *call)
+{
+    prb_row_text(filling->rows, prb_recorded_resolution(call->resolution));
 }
 
-static void put_gpu(const struct filling *filling)
+/*
+ * All columns, in their order; some that stand side by side are made at once.  A row calls only
+ * those that the statement asks for: a call for each column, of which most are not wanted, would
+ * be the larger half of a statement's time.
+ */
+#define RING(column) (UINT64_C(1) << PRB_TRACE_##column)
+#define OF_MODULE (RING(OBJECT) | RING(THREAD))
+#define OF_STEP (RING(STEP) | RING(THREAD))
+static const struct part {
+    size_t columns;
+    uint64_t needs; /* columns of the ring, beyond begin and place */
+    put_fn *put;
+} parts[] = {
+    {1, 0, put_begin},
+    {4, 0, put_process},
+    {2, OF_STEP, put_steps},
+    {1, RING(ORDER), put_micro_step},
+    {1, OF_STEP, put_micro_batches},
+    {1, RING(ORDER), put_seq},
+    {2, OF_MODULE, put_module},
+    {1, RING(LABEL), put_operation},
+    {1, 0, put_stage},
+    {1, OF_MODULE | RING(LABEL), put_optimizer},
+    {1, 0, put_depth},
+    {1, 0, put_recompute},
+    {1, RING(THREAD), put_thread},
+    {1, RING(DURATION), put_duration},
+    {1, RING(DURATION), put_duration_ms},
+    {1, OF_STEP, put_time_offset},
+    {1, 0, put_weight},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_unknown},
+    {1, 0, put_resolution},
+};
+_Static_assert(sizeof parts / sizeof *parts <= PARTS_MAX, "room for each part");
+
+static bool wants(const struct prb_rows *rows, size_t first, size_t count)
 {
-    if (!filling->gpu)
-        prb_row_skip(filling->rows, GPU_COLUMNS);
-    for (int i = 0; filling->gpu && i < GPU_COLUMNS; i++)
-        prb_row_null(filling->rows);
+    for (size_t i = first; i < first + count; i++)
+        if (prb_rows_wants(rows, columns[i].name))
+            return true;
+    return false;
+}
+
+/* Which parts are asked for; returns the columns of the ring that they are made from. */
+static uint64_t choose(struct filling *filling, bool *steps_out)
+{
+    uint64_t needs = RING(BEGIN) | RING(PLACE);
+    size_t column = 0, skipped = 0;
+    *steps_out = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; column += parts[i++].columns) {
+        if (!wants(filling->rows, column, parts[i].columns)) {
+            skipped += parts[i].columns;
+            continue;
+        }
+        filling->parts[filling->count].skipped = skipped;
+        filling->parts[filling->count++].put = parts[i].put;
+        skipped = 0;
+        needs |= parts[i].needs;
+        *steps_out =
+            *steps_out || parts[i].put == put_micro_batches || parts[i].put == put_time_offset;
+    }
+    return needs;
 }
 
 static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
                     enum prb_store_resolution resolution)
 {
     const struct filling *filling = context;
-    struct prb_rows *rows = filling->rows;
-    const struct prb_torch_names *names = &filling->names;
-    uint64_t place = (uint64_t)values[PRB_TRACE_PLACE].integer;
-    int64_t owner = values[PRB_TRACE_THREAD].integer, arming = PRB_TRACE_HIGH(owner);
-    int64_t step = values[PRB_TRACE_STEP].integer, order = values[PRB_TRACE_ORDER].integer;
-    double begin = values[PRB_TRACE_BEGIN].real;
-    double duration = (double)values[PRB_TRACE_DURATION].integer * 1e-9;
-    unsigned stage = PRB_TRACE_STAGE(place);
+    const struct call call = {.values = values,
+                              .resolution = resolution,
+                              .stage = PRB_TRACE_STAGE(values[PRB_TRACE_PLACE].integer)};
     (void)process;
-    if (stage >= PRB_TRACE_STAGES || stage == PRB_TRACE_COLLECTIVE)
+    if (call.stage >= PRB_TRACE_STAGES || call.stage == PRB_TRACE_COLLECTIVE)
         return true;
-    const struct prb_torch_ended *ended =
-        filling->wants[ENDED] ? prb_torch_step_at(names, arming, step) : NULL;
-    prb_row_begin(rows);
-    prb_row_real(rows, begin);
-    if (takes(filling, PROCESS))
-        prb_row_torch_process(rows, names);
-    if (takes(filling, STEPS))
-        prb_row_torch_steps(rows, names, arming, step);
-    prb_row_int(rows, PRB_TRACE_HIGH(order));
-    prb_row_int_unless(rows, ended ? ended->micro_steps : -1, -1);
-    prb_row_int(rows, PRB_TRACE_LOW(order));
-    put_names(filling, values, stage);
-    prb_row_int(rows, PRB_TRACE_DEPTH(place));
-    prb_row_int(rows, stage == PRB_TRACE_FORWARD ? (int64_t)PRB_TRACE_RECOMPUTE(place) : 0);
-    prb_row_int(rows, PRB_TRACE_LOW(owner));
-    prb_row_real(rows, duration);
-    prb_row_real(rows, duration * 1e3);
-    put_real_or_null(rows, ended && resolution == PRB_STORE_RAW, ended ? begin - ended->begin : 0);
-    prb_row_int(rows, PRB_TRACE_WEIGHT(place));
-    put_gpu(filling);
-    prb_row_text(rows, prb_recorded_resolution(resolution));
+    prb_row_begin(filling->rows);
+    for (size_t i = 0; i < filling->count; i++) {
+        if (filling->parts[i].skipped)
+            prb_row_skip(filling->rows, filling->parts[i].skipped);
+        filling->parts[i].put(filling, &call);
+    }
     return true;
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
-    const uint64_t wanted = ring_columns(rows);
-    for (int group = 0; group < GROUPS; group++)
-        filling.wants[group] = wants_any(rows, groups[group].columns);
-    filling.gpu = wants_any(rows, gpu_columns);
-    bool good = prb_torch_names_read(rows, filling.wants[ENDED], &filling.names, err) &&
-                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", wanted,
+    bool steps;
+    const uint64_t needs = choose(&filling, &steps);
+    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
+                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", needs,
                                      put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
