@@ -27,7 +27,8 @@ static const char schema[] =
     " UNIQUE(schema, name, columns));"
     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, shape INTEGER, process INTEGER, first REAL,"
     " last REAL, rows INTEGER, resolution INTEGER, data BLOB);"
-    "CREATE INDEX chunk_by_time ON chunk(shape, last);"
+    /* The last two: chunks that are too late are passed over without a look at their pages. */
+    "CREATE INDEX chunk_by_time ON chunk(shape, last, first, process);"
     "CREATE TABLE mark(process INTEGER, name TEXT, inode INTEGER, places BLOB,"
     " PRIMARY KEY(process, name)) WITHOUT ROWID;"
     "CREATE TABLE gap(name TEXT, process INTEGER, from_time REAL, to_time REAL, rows INTEGER);";

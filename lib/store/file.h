@@ -83,7 +83,7 @@ struct prb_store_query {
     int64_t process; /* 0: all */
     uint64_t wanted; /* a bit for each column; the others are NULL */
     const struct prb_store_bound *bounds;
-    size_t bound_count; /* chunks that have nothing within them are left out */
+    size_t bound_count; /* of times: rows beyond are left out, and chunks that have none within */
 };
 
 /* A row's values, one for each column of the shape; borrowed during the call. */

@@ -91,20 +91,36 @@ static void take_value(const struct prb_store_column *column, size_t row,
     }
 }
 
+/* Of times, which are what is asked for; a bound on anything else holds for all rows. */
+static bool is_within(const struct reading *reading, size_t row)
+{
+    for (size_t i = 0; i < reading->query->bound_count; i++) {
+        const struct prb_store_bound *bound = &reading->query->bounds[i];
+        const struct prb_store_column *column = &reading->columns[bound->column].column;
+        bool real = column->type == PRB_RING_REAL || column->type == PRB_RING_TIME;
+        if (real && column->reals && /* NULL: it was not read */
+            !(column->reals[row] >= bound->least && column->reals[row] <= bound->most))
+            return false;
+    }
+    return true;
+}
+
 static bool give_rows(const struct reading *reading, size_t rows, int64_t process,
                       enum prb_store_resolution resolution, prb_store_row_fn *row, void *context)
 {
     const struct prb_store_query *query = reading->query;
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
-    for (size_t i = 0; i < query->shape->count; i++)
+    size_t wanted[PRB_RING_COLUMNS_MAX], count = 0;
+    for (size_t i = 0; i < query->shape->count; i++) {
         values[i] = (struct prb_ring_value){.null = true};
+        if (is_wanted(query, i))
+            wanted[count++] = i;
+    }
     for (size_t at = 0; at < rows; at++) {
-        for (uint64_t left = query->wanted; left; left &= left - 1) {
-            size_t i = (size_t)__builtin_ctzll(left);
-            if (i >= query->shape->count)
-                break;
-            take_value(&reading->columns[i].column, at, &values[i]);
-        }
+        if (!is_within(reading, at))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            take_value(&reading->columns[wanted[i]].column, at, &values[wanted[i]]);
         if (!row(context, values, process, resolution))
             return false;
     }
