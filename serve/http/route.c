@@ -78,6 +78,23 @@ bool prb_question_address(const struct prb_serve_job *job, prb_addr *out, struct
 
 /* ---- finding ---- */
 
+/* A job's name may have slashes, which arrive as such, however they were written. */
+static bool fits_job(const char *form, const char *path, char part[3][256])
+{
+    static const char before[] = "/api/v1/jobs/", mark[] = "{}";
+    size_t len = sizeof before - 1, path_len = strlen(path);
+    if (strncmp(form, before, len) != 0 || strncmp(form + len, mark, sizeof mark - 1) != 0 ||
+        strncmp(path, before, len) != 0)
+        return false;
+    const char *rest = form + len + sizeof mark - 1;
+    size_t others = len + strlen(rest);
+    if (path_len <= others || path_len - others >= sizeof part[0] ||
+        strcmp(path + path_len - strlen(rest), rest) != 0)
+        return false;
+    snprintf(part[0], sizeof part[0], "%.*s", (int)(path_len - others), path + len);
+    return true;
+}
+
 /* Whether a path is of this form; what stands for each {} goes to part. */
 static bool fits(const char *form, const char *path, char part[3][256])
 {
@@ -208,11 +225,11 @@ static bool nothing_there(const char *path, struct prb_error *err)
     return false;
 }
 
-bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err)
+/* What is there: methods, and the route of the question's. */
+static unsigned find(struct prb_serve_job *job)
 {
     const struct prb_question *question = job->question;
     unsigned methods = 0;
-    double seconds = 0;
     for (size_t i = 0; prb_routes[i] && !job->route; i++) {
         if (!fits(prb_routes[i]->path, question->path, job->part))
             continue;
@@ -220,6 +237,27 @@ bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *er
         if (prb_routes[i]->methods & question->method)
             job->route = prb_routes[i];
     }
+    if (methods)
+        return methods;
+    size_t longest = 0;
+    for (size_t i = 0; prb_routes[i]; i++) { /* the one whose end is not taken for a name's */
+        const struct prb_route *route = prb_routes[i];
+        char part[3][256];
+        if (strlen(route->path) <= longest || !fits_job(route->path, question->path, part))
+            continue;
+        longest = strlen(route->path);
+        methods = route->methods;
+        job->route = methods & question->method ? route : NULL;
+        memcpy(job->part[0], part[0], sizeof part[0]);
+    }
+    return methods;
+}
+
+bool prb_route_find(struct prb_serve_job *job, int *status, struct prb_error *err)
+{
+    const struct prb_question *question = job->question;
+    double seconds = 0;
+    unsigned methods = find(job);
     if (!job->route) {
         *status = methods ? 405 : 404;
         tell_methods(methods, job->answer->allow);

@@ -25,7 +25,7 @@ print("ready", flush=True)
 class Job:
     def __init__(self, name, world):
         self.name = name
-        self.path = "/api/v1/jobs/" + urllib.parse.quote(name)
+        self.path = "/api/v1/jobs/" + urllib.parse.quote(name, safe="")
         self.ranks = [subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), PROBING_JOB=name)) for rank in range(world)]
         for one in self.ranks:
@@ -42,7 +42,7 @@ class Job:
 
 @pytest.fixture(scope="module")
 def job():
-    one = Job("job {}:x".format(os.getpid()), 4)
+    one = Job("job {}/a:x".format(os.getpid()), 4)
     yield one
     one.end()
 
