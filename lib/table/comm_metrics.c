@@ -3,6 +3,7 @@
 
 #include "inspect/target.h"
 #include "sql/db.h"
+#include "table/comm_metrics.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/transfers.h"
 
@@ -119,6 +120,16 @@ static void put_collective(struct prb_rows *rows, const struct prb_job *job, siz
             put(rows, job, parts, last, &parts[i]);
 }
 
+bool prb_comm_metrics_rows(struct prb_rows *rows, const struct prb_job *job, struct prb_error *err)
+{
+    for (size_t i = 0, count; i < job->count; i += count) {
+        count = prb_job_parts(job, i);
+        if (count > 1 && job->items[i].waits)
+            put_collective(rows, job, i, count);
+    }
+    return put_transfers(rows, job, err);
+}
+
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_job) struct prb_job job = {0};
@@ -129,12 +140,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     if (prb_rows_db(rows)->of_several && job.rank_count &&
         job.ranks[0].pid != (pid_t)prb_rows_target(rows)->info.pid)
         return true; /* the rank before this one tells of all */
-    for (size_t i = 0, count; i < job.count; i += count) {
-        count = prb_job_parts(&job, i);
-        if (count > 1 && job.items[i].waits)
-            put_collective(rows, &job, i, count);
-    }
-    return put_transfers(rows, &job, err);
+    return prb_comm_metrics_rows(rows, &job, err);
 }
 
 const struct prb_table prb_table_comm_metrics = {

@@ -1,4 +1,4 @@
-libprb_la_SOURCES += %D%/registry.c %D%/registry.h
+libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/comm_metrics.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history.c %D%/shared/host_history.h %D%/shared/heap.c %D%/shared/heap.h %D%/shared/memory_columns.c %D%/shared/memory_columns.h %D%/shared/moment_columns.c %D%/shared/moment_columns.h \
 	%D%/shared/duration.c %D%/shared/duration.h %D%/shared/profile_rows.c %D%/shared/profile_rows.h \

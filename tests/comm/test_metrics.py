@@ -61,6 +61,10 @@ def test_made_up_rows(ranks, shift):
             assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last)
             assert abs(row["wait_ms"] / 1e3 - wait) <= error and abs(row["latency_ms"] / 1e3 - transfer) <= error
             assert row["resolved"] == (row["latency_ms"] >= row["error_ms"])
+    with open("/proc/{}/stat".format(pids[0])) as file:
+        launcher = file.read().rpartition(")")[2].split()[1]
+    done = probing("-t", "@launcher-" + launcher, "query", "-f", "jsonl", "SELECT * FROM comm_metrics ORDER BY seq")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == rows, "asked as a job: " + done.stderr
     clocks = query(pids[0], "SELECT rank, offset_s, error_s, collectives, reference FROM probing.clock ORDER BY rank, timestamp")
     assert {row["rank"] for row in clocks} == {0, 1}
     for row in clocks:

@@ -158,6 +158,10 @@ struct observed {
 /* A row of the statement below. */
 enum { BEGIN, DURATION, OP, GROUP, SEQ, BACKEND, NUMBER, COLUMNS };
 
+#define OBSERVED                                                                                   \
+    "timestamp, duration_ms, op, \"group\", CASE source WHEN 'observer' THEN collective_seq_id "   \
+    "ELSE seq END, backend, CASE source WHEN 'observer' THEN seq END"
+
 static double number(const struct prb_value *value)
 {
     return value->type == PRB_REAL      ? value->real
@@ -211,12 +215,9 @@ static void take_observed(struct prb_job *job, size_t rank)
     struct prb_error why;
     struct observed observed = {job, rank};
     struct prb_db *db = prb_db_open(job->ranks[rank].target, &why);
-    if (db && !prb_db_query(db,
-                            "SELECT timestamp, duration_ms, op, \"group\", CASE source WHEN "
-                            "'observer' THEN collective_seq_id ELSE seq END, backend, CASE "
-                            "source WHEN 'observer' THEN seq END FROM "
-                            "python.comm_collective ORDER BY timestamp",
-                            take_row, &observed, &why))
+    if (db &&
+        !prb_db_query(db, "SELECT " OBSERVED " FROM python.comm_collective ORDER BY timestamp",
+                      take_row, &observed, &why))
         why.code = PRB_OK;
     if (db)
         prb_db_close(db);
@@ -386,7 +387,8 @@ static void add_bounds(struct prb_job *job, size_t first, size_t count)
     }
 }
 
-static bool solve(struct prb_rows *rows, struct prb_job *job, struct prb_error *err)
+static bool solve(struct prb_rows *rows, struct prb_job *job, bool one_machine,
+                  struct prb_error *err)
 {
     if (!make_spans(job, err))
         return false;
@@ -396,7 +398,7 @@ static bool solve(struct prb_rows *rows, struct prb_job *job, struct prb_error *
             add_bounds(job, i, count);
     }
     for (size_t i = 0; i < job->span_count; i++)
-        if (!prb_clocks_solve(job->spans[i].clocks, ONE_CLOCK)) {
+        if (!prb_clocks_solve(job->spans[i].clocks, one_machine ? ONE_CLOCK : 0)) {
             prb_clocks_free(job->spans[i].clocks);
             job->spans[i].clocks = NULL;
             prb_rows_warn(rows, "the ranks' collectives contradict each other: their clocks are "
@@ -417,6 +419,93 @@ bool prb_job_offset(const struct prb_job *job, const struct prb_collective *firs
     return true;
 }
 
+/* ---- rows that somebody else has ---- */
+
+/* The rank of a row, which is the cell behind the others; rows come by rank. */
+static bool find_rank(struct prb_job *job, const struct prb_value *cell, size_t *out)
+{
+    if (cell->type != PRB_INTEGER || cell->integer < 0 || cell->integer > INT32_MAX)
+        return false;
+    int rank = (int)cell->integer;
+    if (!job->rank_count || job->ranks[job->rank_count - 1].rank != rank) {
+        struct prb_job_rank *ranks =
+            reallocarray(job->ranks, job->rank_count + 1, sizeof *job->ranks);
+        if (!ranks)
+            return false;
+        job->ranks = ranks;
+        job->ranks[job->rank_count++] = (struct prb_job_rank){.rank = rank};
+    }
+    *out = job->rank_count - 1;
+    return true;
+}
+
+static bool take_observed_row(void *context, size_t columns, const char *const *names,
+                              const struct prb_value *row)
+{
+    struct observed observed = {.job = context};
+    if (!row)
+        return columns == COLUMNS + 1;
+    return !find_rank(context, &row[COLUMNS], &observed.rank) ||
+           take_row(&observed, COLUMNS, names, row);
+}
+
+enum { RECORDED_NAME, RECORDED_GROUP, RECORDED_SEQ, RECORDED_CREATED, RECORDED_RANK };
+
+static bool take_recorded_row(void *context, size_t columns, const char *const *names,
+                              const struct prb_value *row)
+{
+    struct prb_job *job = context;
+    size_t rank;
+    (void)names;
+    if (!row)
+        return columns == RECORDED_RANK + 1;
+    if (row[RECORDED_NAME].type != PRB_TEXT || row[RECORDED_GROUP].type != PRB_TEXT ||
+        row[RECORDED_SEQ].type != PRB_INTEGER || row[RECORDED_CREATED].type != PRB_INTEGER ||
+        !find_rank(job, &row[RECORDED_RANK], &rank))
+        return true;
+    struct prb_collective *one =
+        add(job, rank, row[RECORDED_NAME].text, row[RECORDED_GROUP].text, row[RECORDED_SEQ].integer,
+            (double)row[RECORDED_CREATED].integer / 1e9);
+    if (one)
+        one->source = "recorder";
+    return one;
+}
+
+static bool settle(struct prb_rows *rows, struct prb_job *out, bool one_machine,
+                   struct prb_error *err)
+{
+    if (!prb_job_number(out, err))
+        return false;
+    sort_out(rows, out);
+    size_t all = out->count, taken_out;
+    if (!prb_job_put_in_order(out, &taken_out, err))
+        return false;
+    if (taken_out)
+        prb_rows_warn(rows,
+                      "%zu of %zu collectives are left out: they ran beside others, and which is "
+                      "which is not known",
+                      taken_out, all);
+    return solve(rows, out, one_machine, err);
+}
+
+bool prb_job_take_from(struct prb_rows *rows, const struct prb_job_source *source,
+                       struct prb_job *out, struct prb_error *err)
+{
+    if (!source->query(source->context,
+                       "SELECT " OBSERVED ", rank FROM python.comm_collective "
+                       "ORDER BY rank, timestamp",
+                       take_observed_row, out, err))
+        return false;
+    if (!out->rank_count && /* no rank has any: what torch itself recorded */
+        !source->query(source->context,
+                       "SELECT profiling_name, pg_name, collective_seq_id, time_created_ns, rank "
+                       "FROM python.torch_nccl_flight_record WHERE is_p2p = 0 AND "
+                       "time_created_ns > 0 ORDER BY rank, record_id",
+                       take_recorded_row, out, err))
+        return false;
+    return settle(rows, out, source->one_machine, err);
+}
+
 /* ---- all ---- */
 
 bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *err)
@@ -433,16 +522,5 @@ bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *
     for (size_t i = 0; !observed && out->rank_count > 1 && i < out->rank_count; i++)
         if (!take_recorded(rows, out, i, err))
             return false;
-    if (!prb_job_number(out, err))
-        return false;
-    sort_out(rows, out);
-    size_t all = out->count, taken_out;
-    if (!prb_job_put_in_order(out, &taken_out, err))
-        return false;
-    if (taken_out)
-        prb_rows_warn(rows,
-                      "%zu of %zu collectives are left out: they ran beside others, and which is "
-                      "which is not known",
-                      taken_out, all);
-    return solve(rows, out, err);
+    return settle(rows, out, true, err);
 }

@@ -57,6 +57,17 @@ bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *
 void prb_job_deinit(struct prb_job *job);
 PRB_DEFINE_AUTO(prb_job, struct prb_job, prb_job_deinit)
 
+/* Rows of all ranks, as somebody else has them: each of a statement goes to `each`. */
+struct prb_job_source {
+    bool (*query)(void *context, const char *sql, prb_row_fn *each, void *each_context,
+                  struct prb_error *err);
+    void *context;
+    bool one_machine;
+};
+/* The same of them, whatever the target is. */
+bool prb_job_take_from(struct prb_rows *rows, const struct prb_job_source *source,
+                       struct prb_job *out, struct prb_error *err);
+
 /* How many parts the collective has that begins at index first. */
 size_t prb_job_parts(const struct prb_job *job, size_t first);
 /* The clock of rank of beyond that of rank from, at the time of the collective with this first part: see
