@@ -103,6 +103,9 @@ struct prb_cluster_hosts {
 /* Of the bus that is named or configured, else this host alone. */
 PRB_API bool prb_cluster_hosts(const char *bus, struct prb_cluster_hosts *out,
                                struct prb_error *err);
+/* The same of the bus of a job that is open. */
+PRB_API bool prb_fleet_hosts(const struct prb_fleet *fleet, struct prb_cluster_hosts *out,
+                             struct prb_error *err);
 /* This host, which need not be on a bus. */
 PRB_API bool prb_cluster_own(struct prb_cluster_hosts *out, struct prb_error *err);
 PRB_API void prb_cluster_hosts_deinit(struct prb_cluster_hosts *hosts);

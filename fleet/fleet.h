@@ -46,6 +46,7 @@ struct prb_fleet_member {
     double started; /* s since the epoch, by its host's clock */
     char job[128];  /* as host/identities.def names it */
     char host[80];  /* the node's name, unique in the job: node1, node1#2 */
+    char role[32];  /* as its launcher names it (ROLE_NAME), or "" */
     /* why it cannot be asked: two processes claim the rank; "": it can */
     char refused[160];
     double ended; /* s since the epoch, when its host saw that it had ended; 0: it runs */

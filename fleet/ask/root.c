@@ -9,12 +9,14 @@
 #include "base/error.h"
 #include "fleet/ask/address.h"
 #include "fleet/ask/transport.h"
+#include "fleet/cluster.h"
 
 #define FRESH 1.0 /* s: a look at the job serves so long */
 
 struct prb_fleet {
     struct prb_fleet_address address;
     struct prb_fleet_transport *transport;
+    char *bus;     /* as it was named, or NULL */
     double budget; /* s; 0: the kind's */
     struct prb_fleet_members members;
     struct prb_rank_set asked;
@@ -205,6 +207,7 @@ void prb_fleet_close(struct prb_fleet *fleet)
     prb_fleet_members_deinit(&fleet->members);
     prb_fleet_address_deinit(&fleet->address);
     prb_rank_set_deinit(&fleet->asked);
+    free(fleet->bus);
     free(fleet);
 }
 PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
@@ -242,6 +245,8 @@ struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_opt
     fleet->transport->go_on = options && options->go_on ? options->go_on : go_on_always;
     fleet->transport->context = options ? options->context : NULL;
     fleet->budget = options ? options->budget : 0;
+    if (options && options->bus && !(fleet->bus = strdup(options->bus)))
+        return PRB_NULL(prb_nomem(err));
     return look(fleet, err) ? PRB_STEAL(fleet) : NULL;
 }
 
@@ -252,6 +257,13 @@ struct prb_fleet_line prb_fleet_line(struct prb_fleet *fleet)
 }
 
 const struct prb_fleet_info *prb_fleet_info(const struct prb_fleet *fleet) { return &fleet->info; }
+
+bool prb_fleet_hosts(const struct prb_fleet *fleet, struct prb_cluster_hosts *out,
+                     struct prb_error *err)
+{
+    return strcmp(fleet->info.transport, "nats") == 0 ? prb_cluster_hosts(fleet->bus, out, err)
+                                                      : prb_cluster_own(out, err);
+}
 
 /* ---- asking ---- */
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fleet/ask/tables.h"
 #include "fleet/message/kind.h"
 #include "fleet/rows/rows.h"
 #include "table/registry.h"
@@ -69,8 +70,10 @@ static void set_places(const struct prb_fleet_info *info, struct prb_answers *an
                 answer->node_rank = hosts;
         }
         for (size_t k = 0; k < info->member_count; k++)
-            if (info->members[k].rank == answer->rank)
+            if (info->members[k].rank == answer->rank) {
                 answer->local_rank = info->members[k].local_rank;
+                snprintf(answer->role, sizeof answer->role, "%s", info->members[k].role);
+            }
     }
 }
 
@@ -117,8 +120,9 @@ static size_t limit_from(const char *name)
     return text && *text && !text[strspn(text, "0123456789")] ? strtoull(text, NULL, 10) : 0;
 }
 
-struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_coverage *coverage,
-                            struct prb_error *err)
+/* The tables of the ranks alone. */
+static struct prb_db *open_ranks(struct prb_fleet *fleet, bool strict,
+                                 struct prb_coverage *coverage, struct prb_error *err)
 {
     struct asking *asking = calloc(1, sizeof *asking);
     if (!asking)
@@ -127,6 +131,7 @@ struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_cov
     const struct prb_rows_asker asker = {.context = asking,
                                          .ask = ask,
                                          .free = free,
+                                         .own = "comm_metrics",
                                          .rows_max = limit_from("PROBING_CLUSTER_MAX_ROWS"),
                                          .bytes_max = limit_from("PROBING_CLUSTER_MAX_BYTES")};
     struct prb_table_source *source = prb_rows_source(&asker, err);
@@ -137,4 +142,20 @@ struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_cov
         return NULL;
     }
     return prb_db_add_source(db, source, err) ? PRB_STEAL(db) : NULL;
+}
+
+static struct prb_db *open_beside(struct prb_fleet *fleet, struct prb_coverage *coverage,
+                                  struct prb_error *err)
+{
+    return open_ranks(fleet, false, coverage, err);
+}
+
+struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict, struct prb_coverage *coverage,
+                            struct prb_error *err)
+{
+    const struct prb_own_tables own = {
+        .fleet = fleet, .strict = strict, .coverage = coverage, .open = open_beside};
+    PRB_AUTO(prb_db) struct prb_db *db = open_ranks(fleet, strict, coverage, err);
+    struct prb_table_source *source = db ? prb_own_tables_source(&own, err) : NULL;
+    return source && prb_db_add_source(db, source, err) ? PRB_STEAL(db) : NULL;
 }

@@ -73,11 +73,11 @@ bool prb_roster_own(struct prb_roster_entry *out, struct prb_error *err)
 
 static json_t *member_object(const struct prb_fleet_member *one)
 {
-    return json_pack("{ss% si si si si si sI sf sf ss%}", "job", one->job, strlen(one->job), "rank",
-                     one->rank, "local_rank", one->local_rank, "world_size", one->world_size,
-                     "attempt", one->attempt, "pid", (int)one->pid, "uid", (json_int_t)one->uid,
-                     "started", one->started, "ended", one->ended, "refused", one->refused,
-                     strlen(one->refused));
+    return json_pack("{ss% si si si si si sI sf sf ss% ss%}", "job", one->job, strlen(one->job),
+                     "rank", one->rank, "local_rank", one->local_rank, "world_size",
+                     one->world_size, "attempt", one->attempt, "pid", (int)one->pid, "uid",
+                     (json_int_t)one->uid, "started", one->started, "ended", one->ended, "refused",
+                     one->refused, strlen(one->refused), "role", one->role, strlen(one->role));
 }
 
 char *prb_roster_pack(const struct prb_roster_entry *entry, struct prb_error *err)
@@ -126,6 +126,8 @@ static bool take_member(const json_t *object, const char *host, struct prb_fleet
         !take_text(object, "job", out->job, sizeof out->job) ||
         !take_text(object, "refused", out->refused, sizeof out->refused))
         return false;
+    if (!take_text(object, "role", out->role, sizeof out->role))
+        out->role[0] = '\0'; /* an agent of an older release tells none */
     out->rank = (int)rank;
     out->local_rank = (int)local;
     out->world_size = (int)world;

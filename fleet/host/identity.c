@@ -6,6 +6,7 @@
 #include "proc/stat.h"
 
 #define ATTEMPT "TORCHELASTIC_RESTART_COUNT"
+#define ROLE "ROLE_NAME"
 #define DEPTH_MAX 64 /* of processes below a rank */
 
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
@@ -59,6 +60,8 @@ static void describe(const struct prb_process *process, struct prb_fleet_member 
                                      .pid = process->pid,
                                      .uid = process->uid,
                                      .started = process->started};
+    const char *role = environment ? variable(environment, len, ROLE) : NULL;
+    snprintf(out->role, sizeof out->role, "%s", role ? role : "");
     name_job(environment ? environment : "", environment ? len : 0, process->ppid, out->job,
              sizeof out->job);
 }

@@ -220,6 +220,9 @@ static void set_added(struct prb_rows *rows, size_t first, const struct prb_answ
     set_cell(rows, first, united->added[PRB_ADDED_HOST], host);
     set_cell(rows, first, united->added[PRB_ADDED_HIDDEN_HOST], host);
     set_cell(rows, first, united->added[PRB_ADDED_ADDRESS], host);
+    if (answer->role[0])
+        set_cell(rows, first, united->added[PRB_ADDED_ROLE],
+                 prb_rows_keep(rows, answer->role, strlen(answer->role), false));
     set_number(rows, first, united->added[PRB_ADDED_LOCAL_RANK], answer->local_rank);
     set_number(rows, first, united->added[PRB_ADDED_NODE_RANK], answer->node_rank);
 }

@@ -21,8 +21,8 @@
 struct prb_answer {
     int rank;
     int local_rank, node_rank; /* -1: not known; the asker may set them */
-    char host[80];
-    void *data; /* owned */
+    char host[80], role[32];   /* role: "": not known; the asker may set it */
+    void *data;                /* owned */
     size_t len;
 };
 
@@ -57,6 +57,8 @@ struct prb_rows_asker {
                 struct prb_error *err);
     void (*free)(void *context); /* or NULL */
     size_t rows_max, bytes_max;  /* of one statement; 0: 10,000,000 and 1 GiB */
+    /* A table of the schema main that the asker has itself, whatever the ranks have; or NULL. */
+    const char *own;
 };
 
 /*

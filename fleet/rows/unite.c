@@ -19,7 +19,7 @@ static const struct prb_column added_columns[PRB_ADDED] = {
                               .aside = true},
     [PRB_ADDED_NODE_RANK] = {"_node_rank", PRB_INTEGER, "", "number of its host", .hidden = true,
                              .aside = true},
-    [PRB_ADDED_ROLE] = {"_role", PRB_TEXT, "", "not known", .hidden = true, .aside = true},
+    [PRB_ADDED_ROLE] = {"_role", PRB_TEXT, "", "ROLE_NAME", .hidden = true, .aside = true},
     [PRB_ADDED_ADDRESS] = {"_addr", PRB_TEXT, "", "host", .hidden = true, .aside = true},
 };
 
@@ -146,9 +146,13 @@ bool prb_tables_unite(struct prb_rows_source *source, const json_t *json)
     const char *schema = json_string_value(json_object_get(json, "schema"));
     const char *name = json_string_value(json_object_get(json, "name"));
     const json_t *columns = json_object_get(json, "columns");
+    const char *own = source->asker.own;
+    if (own && name && schema && strcasecmp(name, own) == 0 && strcasecmp(schema, "main") == 0)
+        return true;
     if (!is_name(schema) || !is_name(name) || strcasecmp(schema, "information_schema") == 0 ||
-        strcasecmp(schema, "temp") == 0 || !is_room(source, schema) ||
-        source->table_count >= TABLES_MAX || !json_array_size(columns)) {
+        strcasecmp(schema, "cluster") == 0 || strcasecmp(schema, "temp") == 0 ||
+        !is_room(source, schema) || source->table_count >= TABLES_MAX ||
+        !json_array_size(columns)) {
         snprintf(source->note, sizeof source->note,
                  "a table of a rank is left out: its name, or how many there are");
         return true;
