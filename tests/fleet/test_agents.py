@@ -25,7 +25,8 @@ PARTIAL = 15
 class Cluster:
     """Two hosts with an agent and two ranks each, and the hub, which asks."""
 
-    def __init__(self):
+    def __init__(self, program=PROGRAM):
+        self.program = program
         self.hosts = Hosts(2)
         self.bus = Bus()
         self.ranks = {}
@@ -59,7 +60,7 @@ class Cluster:
 
     def start(self, host, rank):
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE="4", PROBING_JOB="job")
-        process = subprocess.Popen([*host.enter, sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        process = subprocess.Popen([*host.enter, sys.executable, "-c", self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert process.stdout.readline() == b"ready\n"
         self.ranks[rank] = process
         return process
