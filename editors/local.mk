@@ -10,7 +10,7 @@ dist_editorsdape_DATA = %D%/dape/probing.el %D%/dape/README.md
 dist_editorszed_DATA = %D%/zed/debug.json %D%/zed/README.md
 dist_editorshelix_DATA = %D%/helix/languages.toml %D%/helix/README.md
 
-VSCODE_FILES = %D%/vscode/package.json %D%/vscode/package-lock.json %D%/vscode/tsconfig.json %D%/vscode/pack.py \
+VSCODE_FILES = %D%/vscode/package.json %D%/vscode/package-lock.json %D%/vscode/tsconfig.json %D%/vscode/pack.py %D%/vscode/build.sh \
 	%D%/vscode/README.md %D%/vscode/eslint.config.mjs \
 	%D%/vscode/src/adapter.ts %D%/vscode/src/address.ts %D%/vscode/src/commands.ts %D%/vscode/src/configuration.ts \
 	%D%/vscode/src/extension.ts %D%/vscode/src/inline.ts %D%/vscode/src/processes.ts %D%/vscode/src/rows.ts \
@@ -24,16 +24,10 @@ VSCODE_FILES = %D%/vscode/package.json %D%/vscode/package-lock.json %D%/vscode/t
 	%D%/vscode/walkthrough/tensor.md %D%/vscode/walkthrough/leave.md
 EXTRA_DIST += $(VSCODE_FILES)
 
-# Compiled in a copy, so that the source tree stays as it is; the compiler's version stands in package-lock.json.
 VSIX = probing-$(PACKAGE_VERSION).vsix
 vsix: $(VSIX)
 $(VSIX): $(VSCODE_FILES) $(top_srcdir)/LICENSE
-	@command -v npm >/dev/null || { echo "make vsix: needs npm, which comes with Node.js" >&2; exit 1; }
-	$(AM_V_GEN)rm -rf vsix.dir && mkdir vsix.dir && \
-	(cd $(srcdir)/%D%/vscode && tar cf - package.json package-lock.json tsconfig.json README.md src media walkthrough) | \
-		tar xf - -C vsix.dir && cp $(top_srcdir)/LICENSE vsix.dir/ && cd vsix.dir && \
-	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent compile && \
-	$(PYTHON) $(abs_srcdir)/%D%/vscode/pack.py . ../$(VSIX)
+	$(AM_V_GEN)$(srcdir)/%D%/vscode/build.sh $@
 vsix-clean:
 	rm -rf vsix.dir $(VSIX)
 clean-local: vsix-clean

@@ -1,8 +1,9 @@
 #!/bin/sh
 # packaging/wheel/wheel.sh OUT [ROOT]: the wheel for any Linux of this architecture, in the folder OUT.
 # It is compiled in a root folder of Debian 11 (ROOT, made by tests/systems.sh when it is not there and kept), so that it asks for no newer C
-# library than that; the libraries it uses are put beside it (vendor.py).  The extension for VS Code is in it where npm is here.
-# Needs root and debootstrap.  The last line is the wheel's path.
+# library than that; the libraries it uses are put beside it (vendor.py).  Debian 11 has no libnats: jobs
+# of many machines that share a bus need another build.
+# The extension for VS Code is in it where npm is here.  Needs root and debootstrap.  The last line is the wheel's path.
 set -eu
 out=${1:?usage: packaging/wheel/wheel.sh OUT [ROOT]}
 cd "$(dirname "$0")/../.."
@@ -10,14 +11,24 @@ root=${2:-$PWD/build/roots/bullseye}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
-tests/systems.sh bullseye "$root" build
-# What is opened at run time by configure's list, and the parts that are not programs.  PROBING_VSIX: a file that `make vsix` made.
+# in_root COMMAND: what it prints but for the last line goes to ROOT.wheel.log.
 # shellcheck disable=SC2016 # the inner shell expands these
-platform=$(unshare --mount sh -ec 'mount -t proc proc "$0/proc"; exec chroot "$0" sh -ec "$1"' "$root" '
-    command -v patchelf >/dev/null || apt-get install -qq -y --no-install-recommends patchelf >/dev/null 2>&1
-    cd /probing/build && make -s python-native python-share >/dev/null
+in_root() {
+    unshare --mount sh -ec 'mount -t proc proc "$0/proc"; exec chroot "$0" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -ec "$1"' "$root" "$1" >"$root.wheel.log" 2>&1 || {
+        tail -n 20 "$root.wheel.log" >&2
+        exit 1
+    }
+}
+
+tests/systems.sh bullseye "$root" build
+# What is opened at run time by configure's list, and the parts that are not programs.
+# shellcheck disable=SC2016
+in_root 'command -v patchelf || apt-get install -qq -y --no-install-recommends patchelf
+    cd /probing/build && make -s python-native python-share
     rm -rf wheel && mkdir wheel && cp -r python/native python/share python/data wheel
-    python3 ../packaging/wheel/vendor.py wheel/native $(sed -n "s/^#define PRB_SONAME_.* \"\(.*\)\"/\1/p" config.?) | tail -n 1')
+    python3 ../packaging/wheel/vendor.py wheel/native $(sed -n "s/^#define PRB_SONAME_.* \"\(.*\)\"/\1/p" config.?)'
 made=$root/probing/build/wheel
-[ -z "${PROBING_VSIX:-}" ] || cp "$PROBING_VSIX" "$made/share/editors/probing.vsix"
-PROBING_WHEEL_PLATFORM=$platform python3 python/backend.py wheel "$made/native" "$out"
+! command -v npm >/dev/null || editors/vscode/build.sh "$made/share/editors/probing.vsix"
+rm -rf "$made/share/editors/vsix.dir"
+PROBING_WHEEL_PLATFORM=$(tail -n 1 "$root.wheel.log") python3 python/backend.py wheel "$made/native" "$out"
