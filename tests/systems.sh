@@ -1,6 +1,7 @@
 #!/bin/sh
-# tests/systems.sh SUITE DIR [build|short|long]: make a root folder of another Debian or Ubuntu (bullseye, bookworm, trixie, jammy,
+# tests/systems.sh SUITE DIR [packages|build|short|long]: make a root folder of another Debian or Ubuntu (bullseye, bookworm, trixie, jammy,
 # noble) with the packages of `bootstrap`, build this tree there without a warning, and test it there.  Needs root and debootstrap.
+#   packages  nothing is built
 #   build   no tests
 #   short   the tests of C, `probing demo`, SQL
 #   long    also stacks, values, evaluation, profiles, the debugger and crashes, of that system's Python
@@ -22,10 +23,15 @@ command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/nu
 archive=${ARCHIVE:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)}
 [ -n "$archive" ] || skip "no archive: set ARCHIVE"
 if [ ! -e "$dir/.ready" ]; then
-    if ! debootstrap --variant=minbase --include=ca-certificates "$suite" "$dir" "$archive" >"$dir.log" 2>&1; then
+    case $suite in
+    jammy | noble) components='main universe' script=gutsy ;; # the script of all of Ubuntu's
+    *) components=main script=sid ;;
+    esac
+    if ! debootstrap --variant=minbase --include=ca-certificates "$suite" "$dir" "$archive" "/usr/share/debootstrap/scripts/$script" >"$dir.log" 2>&1; then
         tail -n 3 "$dir.log"
         skip "debootstrap failed, see $dir.log"
     fi
+    echo "deb $archive $suite $components" >"$dir/etc/apt/sources.list"
     touch "$dir/.ready"
 fi
 
@@ -46,9 +52,27 @@ in_root sh -ec 'quiet="-o Acquire::Check-Valid-Until=false -qq"
     DEBIAN_FRONTEND=noninteractive apt-get $quiet install -y --no-install-recommends "$@"' \
     packages $packages python3-pytest python3-jsonschema procps git >>"$dir.log" 2>&1 || { tail -n 5 "$dir.log"; skip "packages, see $dir.log"; }
 
-# The files that git knows, as they are now; a build folder of its own is kept.
-mkdir -p "$dir/probing"
-git ls-files -z | tar --null -T - -cf - | tar xf - -C "$dir/probing"
+[ "$length" != packages ] || exit 0
+
+# The files that git knows, as they are now, and no other; a build folder of its own is kept, for which a file is new that has other bytes.
+git ls-files -z | python3 -c 'import os, shutil, sys
+top = sys.argv[1]
+names = set(os.fsdecode(sys.stdin.buffer.read()).split("\0")) - {""}
+def data(path):
+    with open(path, "rb") as file:
+        return file.read()
+for name in names:
+    copy = os.path.join(top, name)
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    if not os.path.exists(copy) or data(copy) != data(name):
+        shutil.copyfile(name, copy)
+    shutil.copymode(name, copy)
+with open(os.path.join(top, ".names"), "a+") as last:
+    last.seek(0)
+    for gone in set(last.read().split("\0")) - names - {""}:
+        os.path.exists(os.path.join(top, gone)) and os.unlink(os.path.join(top, gone))
+    last.truncate(0)
+    last.write("\0".join(names))' "$dir/probing"
 began=$(date +%s)
 in_root sh -ec 'cd /probing; [ -x configure ] || ./bootstrap; mkdir -p build; cd build
     [ -f Makefile ] || ../configure -q --enable-werror; make -s -j"$(nproc)"' >"$dir.build.log" 2>&1 || {
