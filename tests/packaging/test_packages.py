@@ -146,8 +146,39 @@ def test_dependencies_that_are_opened(dist):
     assert "libsqlite3.so.0()(64bit)" in told and "libdw.so.1()(64bit)" in told
 
 
+def unpacked(path, folder):
+    """A file of the release in a folder; what has no parts, as it is."""
+    os.makedirs(folder)
+    if path.endswith(".whl"):
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    elif path.endswith(".deb"):
+        subprocess.run(["dpkg-deb", "-R", path, folder], check=True)
+    elif path.endswith(".rpm"):
+        subprocess.run("rpm2cpio '{}' | cpio -idm --quiet".format(path), shell=True, cwd=folder, check=True)
+    else:
+        shutil.copy(path, folder)
+    for top, _, names in os.walk(folder):
+        for name in names:
+            if not os.path.islink(os.path.join(top, name)):
+                yield os.path.join(top, name)
+
+
+def test_no_path_of_the_builder(dist, tmp_path):
+    """Of the folder that it was built in, of the sources, of a home."""
+    homes = re.compile(b"probing-release-|" + re.escape(os.fsencode(os.path.realpath(SRCDIR))) + b"|" + re.escape(os.path.expanduser("~").encode()) + b"/[.a-z]")
+    found = []
+    for name in sorted(os.listdir(dist)):
+        for path in unpacked(os.path.join(dist, name), str(tmp_path / name)):
+            with open(path, "rb") as file:
+                seen = homes.search(file.read())
+            if seen and not path.endswith((".py", ".sh", ".md", ".tar.gz", ".spec")):
+                found.append((path, seen.group()))
+    assert found == []
+
+
 def test_again_in_another_folder(dist, tmp_path):
-    """Equal bytes; and no file names a folder it was built in."""
+    """Equal bytes."""
     if os.path.isdir(ASKED):
         pytest.skip("PROBING_RELEASE=1 builds twice")
     again = release(str(tmp_path / "a longer name" / "dist"))
