@@ -18,7 +18,8 @@ COLUMNS = "step:integer\nloss:real\nnote:text\n"
 class Recorded(Cluster):
     def __init__(self):
         super().__init__()
-        self.writers = {}
+        self.bus.environment["PROBING_DATA_DIR"] = os.path.join(self.bus.home, "data")
+        self.writers, self.pids = {}, {}
 
     def begin(self, host, rank):
         data = os.path.join(self.bus.home, "data")
@@ -35,6 +36,7 @@ class Recorded(Cluster):
             inner = next(line for line in file if line.startswith("NSpid:")).split()[-1]
         with open("/proc/{}/stat".format(pid)) as file:
             started = file.read().rsplit(")", 1)[1].split()[19]
+        self.pids[rank] = pid
         self.writers[rank] = Writer(os.path.join(data, "{}-{}".format(inner, started)), "losses", COLUMNS)
 
     def record(self, file, *options):
@@ -100,6 +102,32 @@ def test_history(job):
     follower.send_signal(signal.SIGINT)
     assert b"rows were added to" in follower.communicate()[0]
     assert job.rows(file) == sorted(wanted + [(0, step, 0.0, "more") for step in range(100, 200)])
+
+
+def test_agent_killed(job):
+    """An agent that is killed at any moment, and the next one: each row is there once.  What came between them, too; the last rows of a rank that ended."""
+    host = job.hosts.all[1]
+    file = os.path.join(job.bus.home, "again.db")
+    wanted = []
+
+    def write(rank, count):
+        for _ in range(count):
+            job.writers[rank].write(1000 + len(wanted), 0.5, "again")
+            wanted.append((rank, 1000 + len(wanted), 0.5, "again"))
+
+    for turn in range(6):
+        write(3, 10 * turn + 1)
+        os.kill(job.agent(host), signal.SIGKILL)
+        write(3, 5)
+        wait_until(lambda: "is on the bus" in job.attach(host, "--history", "losses,others", "--every", "0.01"))
+    write(3, 7)
+    os.kill(job.pids[3], signal.SIGKILL)
+
+    def there():
+        return [row for row in job.rows(file) if row[1] in range(1000, 10000)] if job.record(file, "--once") else []
+
+    wait_until(lambda: len(there()) >= len(wanted))
+    assert there() == wanted
 
 
 def test_refused(job):
