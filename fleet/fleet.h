@@ -80,6 +80,12 @@ PRB_API bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_
                                  struct prb_coverage *coverage_out,
                                  struct prb_error *err) PRB_MUST_CHECK;
 
+/* The same, with so many s for it where none were given to prb_fleet_open; 0: as its kind has it. */
+PRB_API bool prb_fleet_ask_within(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
+                                  const char *kind, const char *args, double budget, void *result,
+                                  struct prb_coverage *coverage_out,
+                                  struct prb_error *err) PRB_MUST_CHECK;
+
 /* ---- debugging a rank on another host ---- */
 
 struct prb_fleet_debugged {

@@ -9,8 +9,8 @@
  * row what it reads is fetched with one question, whose coverage is in *coverage then (of several
  * statements the first that not all answered).  strict: not all answered is an error, PARTIAL, and
  * there are no rows.  fleet and coverage are borrowed: both outlive the connection, and the caller
- * frees the coverage.  Limits: PROBING_CLUSTER_MAX_ROWS, PROBING_CLUSTER_MAX_BYTES; reaching one is
- * TIMEOUT.
+ * frees the coverage.  Limits are the settings probing.cluster.*, which the environment has as
+ * PROBING_CLUSTER_MAX_ROWS and so on; reaching one is TIMEOUT.
  */
 PRB_API struct prb_db *prb_fleet_db(struct prb_fleet *fleet, bool strict,
                                     struct prb_coverage *coverage,

@@ -1,8 +1,6 @@
 /* See rows.h. */
 #include "cli/fleet/rows.h"
 
-#include <stdlib.h>
-
 #include "cli/fleet/job.h"
 #include "cli/print/out.h"
 #include "fleet/sql.h"
@@ -65,19 +63,11 @@ static bool print_all(const struct prb_run *run, struct prb_db *db, const struct
            print_end(&printing, coverage, err);
 }
 
-/* Seconds of PROBING_CLUSTER_QUERY_BUDGET; 0: as the question has it. */
-static double budget(void)
-{
-    const char *text = getenv("PROBING_CLUSTER_QUERY_BUDGET");
-    double seconds = text ? strtod(text, NULL) : 0;
-    return seconds > 0 && seconds <= 3600 ? seconds : 0;
-}
-
 bool prb_run_job_rows(const struct prb_run *run, const struct prb_job_rows *rows,
                       struct prb_error *err)
 {
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job_for(run, budget(), err);
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
     if (!fleet)
         return false;
     bool strict = run->globals[PRB_GLOBAL_STRICT].count;

@@ -11,7 +11,8 @@
 #include "fleet/ask/transport.h"
 #include "fleet/cluster.h"
 
-#define FRESH 1.0 /* s: a look at the job serves so long */
+#define BUDGET_MOST 3600.0 /* s */
+#define FRESH 1.0          /* s: a look at the job serves so long */
 
 struct prb_fleet {
     struct prb_fleet_address address;
@@ -386,9 +387,30 @@ bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, 
     return prb_fleet_ask_ranks(fleet, NULL, kind, args, result, coverage_out, err);
 }
 
-bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
-                         const char *kind, const char *args, void *result,
-                         struct prb_coverage *coverage_out, struct prb_error *err)
+/* Seconds of an environment variable; 0: it is not set, or is no such number. */
+static double seconds_of(const char *name)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    double seconds = text && *text ? strtod(text, &end) : 0;
+    return end && !*end && seconds > 0 && seconds <= BUDGET_MOST ? seconds : 0;
+}
+
+/* As whoever opened the job says, else who asks, else the environment, else the kind. */
+static double budget_of(const struct prb_fleet *fleet, const struct prb_fleet_kind *kind,
+                        double wanted)
+{
+    double budget = fleet->budget > 0 ? fleet->budget : wanted;
+    if (budget <= 0 && kind->needs == PRB_FLEET_LOOK)
+        budget = seconds_of("PROBING_CLUSTER_LOOK_BUDGET");
+    if (budget <= 0 && kind->needs == PRB_FLEET_EVAL)
+        budget = seconds_of("PROBING_CLUSTER_EVAL_BUDGET");
+    return budget > 0 ? budget : kind->budget;
+}
+
+bool prb_fleet_ask_within(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
+                          const char *kind, const char *args, double budget, void *result,
+                          struct prb_coverage *coverage_out, struct prb_error *err)
 {
     const struct prb_fleet_kind *wanted = prb_fleet_kind_find(kind);
     PRB_AUTO(prb_fleet_request) struct prb_fleet_request request = {0};
@@ -403,8 +425,7 @@ bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ran
     if (!prb_fleet_request_new(wanted, fleet->job, args, &request, err) ||
         !prb_coverage_begin(coverage_out, &asked, err))
         return false;
-    if (fleet->budget > 0)
-        request.budget = fleet->budget;
+    request.budget = budget_of(fleet, wanted, budget);
     if (!take_ranks(fleet, coverage_out, &request.ranks))
         return prb_nomem(err);
     if (!request.ranks.count)
@@ -414,4 +435,11 @@ bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ran
         return false;
     settle(fleet, coverage_out);
     return true;
+}
+
+bool prb_fleet_ask_ranks(struct prb_fleet *fleet, const struct prb_rank_set *ranks,
+                         const char *kind, const char *args, void *result,
+                         struct prb_coverage *coverage_out, struct prb_error *err)
+{
+    return prb_fleet_ask_within(fleet, ranks, kind, args, 0, result, coverage_out, err);
 }

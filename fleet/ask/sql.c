@@ -12,7 +12,8 @@ struct asking {
     struct prb_fleet *fleet;
     bool strict;
     struct prb_coverage *coverage;
-    bool rows; /* the coverage is of a question for rows */
+    bool rows;               /* the coverage is of a question for rows */
+    const struct prb_db *db; /* whose settings hold */
 };
 
 /* Of each host the lowest rank that is asked: it has what is of the whole job there. */
@@ -99,7 +100,9 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
     if (!choose(asking, answers, &ranks))
         return prb_nomem(err);
     PRB_AUTO_FREE char *text = rows ? with_firsts(asking->fleet, args, err) : strdup(args);
-    if (!text || !prb_fleet_ask_ranks(asking->fleet, &ranks, kind, text, answers, &coverage, err))
+    double budget = asking->db ? asking->db->settings.cluster_query_budget : 0;
+    if (!text ||
+        !prb_fleet_ask_within(asking->fleet, &ranks, kind, text, budget, answers, &coverage, err))
         return false;
     set_places(prb_fleet_info(asking->fleet), answers);
     if (answers->over.code)
@@ -114,10 +117,25 @@ static bool ask(void *context, const char *kind, const char *args, struct prb_an
     return false;
 }
 
-static size_t limit_from(const char *name)
+#define SETTINGS "probing.cluster."
+
+/* PROBING_CLUSTER_MAX_ROWS sets probing.cluster.max_rows, and so on. */
+static bool take_environment(struct prb_settings *settings, struct prb_error *err)
 {
-    const char *text = getenv(name);
-    return text && *text && !text[strspn(text, "0123456789")] ? strtoull(text, NULL, 10) : 0;
+    for (size_t i = 0; i < prb_settings_count(); i++) {
+        const char *name = prb_settings_get(settings, i).name;
+        char variable[80] = "", must[80];
+        if (strncmp(name, SETTINGS, strlen(SETTINGS)) != 0)
+            continue;
+        for (size_t k = 0; name[k] && k + 1 < sizeof variable; k++)
+            variable[k] = name[k] == '.'   ? '_'
+                          : name[k] >= 'a' ? (char)(name[k] - 'a' + 'A')
+                                           : name[k];
+        const char *text = getenv(variable);
+        if (text && *text && !prb_settings_set(settings, i, text, must, sizeof must))
+            return prb_fail(err, PRB_USAGE, "%s must be %s, not \"%s\"", variable, must, text);
+    }
+    return true;
 }
 
 /* The tables of the ranks alone. */
@@ -128,12 +146,8 @@ static struct prb_db *open_ranks(struct prb_fleet *fleet, bool strict,
     if (!asking)
         return PRB_NULL(prb_nomem(err));
     *asking = (struct asking){.fleet = fleet, .strict = strict, .coverage = coverage};
-    const struct prb_rows_asker asker = {.context = asking,
-                                         .ask = ask,
-                                         .free = free,
-                                         .own = "comm_metrics",
-                                         .rows_max = limit_from("PROBING_CLUSTER_MAX_ROWS"),
-                                         .bytes_max = limit_from("PROBING_CLUSTER_MAX_BYTES")};
+    const struct prb_rows_asker asker = {
+        .context = asking, .ask = ask, .free = free, .own = "comm_metrics"};
     struct prb_table_source *source = prb_rows_source(&asker, err);
     PRB_AUTO(prb_db) struct prb_db *db = source ? prb_db_open_schema(err) : NULL;
     if (!db) {
@@ -141,7 +155,10 @@ static struct prb_db *open_ranks(struct prb_fleet *fleet, bool strict,
             source->free(source);
         return NULL;
     }
-    return prb_db_add_source(db, source, err) ? PRB_STEAL(db) : NULL;
+    asking->db = db;
+    return prb_db_add_source(db, source, err) && take_environment(&db->settings, err)
+               ? PRB_STEAL(db)
+               : NULL;
 }
 
 static struct prb_db *open_beside(struct prb_fleet *fleet, struct prb_coverage *coverage,

@@ -4,9 +4,6 @@
 #include "fleet/rows/pack.h"
 #include "fleet/rows/source.h"
 
-#define ROWS_MAX 10000000
-#define BYTES_MAX ((size_t)1 << 30)
-
 static bool is_own(const struct prb_table *table, size_t column)
 {
     const struct prb_united *united = (const struct prb_united *)table;
@@ -102,7 +99,7 @@ static bool over(const struct prb_rows_source *source, const struct prb_answers 
              prb_buf_ok(&names) ? names.data : "", source->member_count, answers->over.text,
              answers->count, most >> 20);
     return prb_error_remedy(err, "restrict it by WHERE, by @JOB:RANKS, or raise "
-                                 "PROBING_CLUSTER_MAX_ROWS or PROBING_CLUSTER_MAX_BYTES");
+                                 "probing.cluster.max_rows or probing.cluster.max_bytes");
 }
 
 void prb_rows_forget(void *context)
@@ -140,10 +137,12 @@ static bool ask_rows(struct prb_rows_source *source, const struct prb_db *db, st
     PRB_AUTO(json_t) json_t *json = prb_ask_json(&source->ask, &db->settings, is_own);
     PRB_AUTO_FREE char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     struct prb_answers *answers = &source->answers;
-    answers->rows_max = source->asker.rows_max ? source->asker.rows_max : ROWS_MAX;
+    answers->rows_max =
+        source->asker.rows_max ? source->asker.rows_max : (size_t)db->settings.cluster_max_rows;
     answers->wants = wants;
     answers->what = source;
-    answers->bytes_max = source->asker.bytes_max ? source->asker.bytes_max : BYTES_MAX;
+    answers->bytes_max =
+        source->asker.bytes_max ? source->asker.bytes_max : (size_t)db->settings.cluster_max_bytes;
     if (!text)
         return prb_nomem(err);
     bool good = source->asker.ask(source->asker.context, "rows", text, answers, err);

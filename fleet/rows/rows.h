@@ -56,7 +56,7 @@ struct prb_rows_asker {
     bool (*ask)(void *context, const char *kind, const char *args, struct prb_answers *answers,
                 struct prb_error *err);
     void (*free)(void *context); /* or NULL */
-    size_t rows_max, bytes_max;  /* of one statement; 0: 10,000,000 and 1 GiB */
+    size_t rows_max, bytes_max;  /* of one statement; 0: as the settings say */
     /* A table of the schema main that the asker has itself, whatever the ranks have; or NULL. */
     const char *own;
 };

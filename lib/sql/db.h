@@ -17,6 +17,9 @@ struct prb_settings {
     bool native_lines;    /* file and line of native frames from debug information */
     int64_t repr_limit;   /* characters */
     double query_timeout; /* s */
+    /* Of tables that are fetched from the ranks of a job. */
+    double cluster_query_budget; /* s */
+    int64_t cluster_max_rows, cluster_max_bytes;
 };
 
 /* What one statement saw: every table is filled once, the stacks are taken once. */

@@ -23,6 +23,12 @@ static const struct {
      "file and line of native frames, from debug information (slower)"},
     {"probing.query_timeout", REAL, offsetof(struct prb_settings, query_timeout), 30, 0.001, 86400,
      "s", "a statement that runs longer is ended"},
+    {"probing.cluster.query_budget", REAL, offsetof(struct prb_settings, cluster_query_budget), 10,
+     0.01, 3600, "s", "-t @JOB: how long ranks have to send their rows (--timeout)"},
+    {"probing.cluster.max_rows", INTEGER, offsetof(struct prb_settings, cluster_max_rows), 10000000,
+     1, 1e12, "rows", "-t @JOB: a statement that needs more of all ranks is an error"},
+    {"probing.cluster.max_bytes", INTEGER, offsetof(struct prb_settings, cluster_max_bytes),
+     1 << 30, 1, 1e15, "bytes", "-t @JOB: the same of what they send"},
 };
 
 #define COUNT (sizeof table / sizeof *table)

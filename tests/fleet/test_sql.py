@@ -120,7 +120,13 @@ def test_plan_and_limits(start_ranks, ask, monkeypatch):
     assert plan.status == 0 and row["table"] == "python.backtrace" and row["columns"] == "func, lineno, depth", row
     assert row["filter"].startswith("depth = 0 AND lineno > 1") and row["ranks"] == 2 and row["rows"] == 0
     assert ask("query", "--plan", "SELECT 1").status == 2
+    raised = ask("-t", "@" + job.name, "query", "SET probing.cluster.max_rows = 3; SELECT name, rank FROM system.environment")
+    assert raised.status == 13 and not raised.out and "probing.cluster.max_rows" in raised.err
     monkeypatch.setenv("PROBING_CLUSTER_MAX_ROWS", "3")
+    shown = ask("-t", "@" + job.name, "query", "-f", "jsonl", "SHOW probing.cluster.max_rows")
+    assert '"3"' in shown.out, shown.out + shown.err
+    refused = ask("-t", "@" + job.name, "query", "SET probing.cluster.query_budget = 0; SELECT 1")
+    assert refused.status == 9 and "0.01 to 3600" in refused.err, refused.err
     over = ask("-t", "@" + job.name, "query", "SELECT name, rank FROM system.environment")
     assert over.status == 13 and not over.out and "system.environment of 2 ranks" in over.err and "@JOB:RANKS" in over.err
 
