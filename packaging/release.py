@@ -45,7 +45,7 @@ class Release:
         self.place = os.path.join(work, "build")
         os.makedirs(self.place)
         if shutil.which("ccache"):
-            self.environment.update(CC="ccache gcc", CCACHE_DIR=os.path.join(work, "ccache"))
+            self.environment.update(CC="ccache gcc", CCACHE_DIR=os.environ.get("CCACHE_DIR", os.path.join(work, "ccache")))
 
     def say(self, text: str) -> None:
         print("[{:3.0f} s] {}".format(time.monotonic() - self.began, text), flush=True)
