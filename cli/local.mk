@@ -41,7 +41,9 @@ include cli/share/local.mk
 include cli/doctor/local.mk
 include cli/fleet/local.mk
 
-# Printed by the program itself, so they say what the descriptors say.
+# Printed by the program itself, so they say what the descriptors say.  Built for another processor, it runs by RUN_HOST
+# (configure), or they are left out.
+if PRINTS
 man_MANS = %D%/probing.1
 bashcompletiondir = $(datadir)/bash-completion/completions
 bashcompletion_DATA = %D%/completions/probing
@@ -51,7 +53,7 @@ fishcompletiondir = $(datadir)/fish/vendor_completions.d
 fishcompletion_DATA = %D%/completions/probing.fish
 PROBING_PRINTED = $(man_MANS) $(bashcompletion_DATA) $(zshcompletion_DATA) $(fishcompletion_DATA)
 CLEANFILES += $(PROBING_PRINTED)
-print_to = $(AM_V_GEN)$(MKDIR_P) $(@D) && ./probing$(EXEEXT)
+print_to = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RUN_PROBING)
 
 %D%/probing.1: probing$(EXEEXT)
 	$(print_to) help --man >$@.new && mv $@.new $@
@@ -61,3 +63,4 @@ print_to = $(AM_V_GEN)$(MKDIR_P) $(@D) && ./probing$(EXEEXT)
 	$(print_to) completion zsh >$@.new && mv $@.new $@
 %D%/completions/probing.fish: probing$(EXEEXT)
 	$(print_to) completion fish >$@.new && mv $@.new $@
+endif
