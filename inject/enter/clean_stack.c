@@ -86,7 +86,7 @@ static bool pc_is_clean(struct prb_chooser *chooser, const struct prb_registers 
     /* On architectures with a link register, a leaf function keeps its return address there. */
     return arch->return_address == arch->pc ||
            !prb_register_known(registers, arch->return_address) ||
-           !returns_into(chooser, registers->value[arch->return_address]);
+           !returns_into(chooser, registers->value[arch->return_address] & arch->code_mask);
 }
 
 enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_registers *registers)
@@ -106,7 +106,7 @@ enum prb_unfit prb_stack_scan(struct prb_chooser *chooser, const struct prb_regi
     const struct prb_danger *first = chooser->addresses->dangers;
     prb_addr low = first->start, high = first[chooser->addresses->danger_count - 1].end;
     for (size_t i = 0; i < len / 8; i++) {
-        uint64_t word = chooser->room.words[i];
+        uint64_t word = chooser->room.words[i] & prb_arch_host()->code_mask;
         if (word > low && word <= high && returns_into(chooser, word))
             return PRB_UNFIT_STACK;
     }

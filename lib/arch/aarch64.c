@@ -55,6 +55,11 @@ static bool ends_in_call(const uint8_t code[PRB_CALL_MAX])
            (word & 0xfefff800) == 0xd63f0800;
 }
 
+/* Code that is built with pointer authentication signs the return address that it saves (paciasp), in the bits above
+ * the address: 54 down to the width of addresses, which is 48 for all that is mapped without asking for more
+ * (the documents of the kernel for arm64: pointer authentication, memory). */
+#define CODE_MASK ((UINT64_C(1) << 48) - 1)
+
 /* mov x8, #139; svc #0 */
 static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
 
@@ -74,6 +79,7 @@ const struct prb_arch prb_arch_aarch64 = {
     .pc = 32,
     .fp = 29,
     .return_address = 30,
+    .code_mask = CODE_MASK,
     .gregset_size = 34 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
     .signal_return = signal_return,

@@ -32,7 +32,9 @@ struct prb_arch {
     size_t register_count;   /* at most PRB_REG_MAX */
     unsigned sp, pc, fp;     /* indices into registers */
     unsigned return_address; /* the register whose DWARF rule gives the caller's program counter */
-    size_t gregset_size;     /* bytes of elf_gregset_t */
+    /* The bits of a return address that are an address; the others may be a signature. */
+    uint64_t code_mask;
+    size_t gregset_size; /* bytes of elf_gregset_t */
     /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
      * instruction. */
     bool (*ends_in_call)(const uint8_t code[PRB_CALL_MAX]);

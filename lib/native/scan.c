@@ -89,6 +89,7 @@ bool prb_scan_for_caller(struct prb_unwinder *u, unw_cursor_t *cursor, prb_addr 
         uint64_t word;
         if (!prb_unwinder_word(u, slot, &word))
             break;
+        word &= u->arch->code_mask;
         const struct prb_pc *pc = prb_unwinder_pc(u, word);
         if (!pc->executable || !pc->after_call)
             continue;

@@ -43,6 +43,14 @@ static int no_dynamic_list(unw_addr_space_t space, unw_word_t *list, void *arg)
     return -UNW_ENOINFO;
 }
 
+/* A return address without its signature, any other word as it is: the rules that say which words are signed are not
+ * known to libunwind before 1.8. */
+static uint64_t unsigned_word(struct prb_unwinder *u, uint64_t word)
+{
+    uint64_t code = word & u->arch->code_mask;
+    return code != word && prb_unwinder_pc(u, code)->after_call ? code : word;
+}
+
 static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value, int write,
                       void *arg)
 {
@@ -51,7 +59,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value
     uint64_t word;
     if (write || u->reads++ > PRB_STEP_READS_MAX || !prb_unwinder_word(u, addr, &word))
         return -UNW_EINVAL;
-    *value = word;
+    *value = unsigned_word(u, word);
     return 0;
 }
 
@@ -64,7 +72,7 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
         return -UNW_EREADONLYREG;
     for (unsigned i = 0; i < u->arch->register_count; i++)
         if (u->arch->registers[i].unwind == number && prb_register_known(&u->registers, i)) {
-            *value = u->registers.value[i];
+            *value = unsigned_word(u, u->registers.value[i]);
             return 0;
         }
     u->lacking = true;

@@ -127,6 +127,16 @@ static void calls(void **state)
     assert_false(arm(0xd65f03c0));                       /* ret */
 }
 
+static void signed_return_addresses(void **state)
+{
+    (void)state;
+    /* Signed by paciasp on a processor with addresses of 48 bits. */
+    assert_int_equal(UINT64_C(0x002f7ff7a1b2c3d4) & prb_arch_aarch64.code_mask, 0x7ff7a1b2c3d4);
+    assert_int_equal(UINT64_C(0xaaaad52109c0) & prb_arch_aarch64.code_mask, 0xaaaad52109c0);
+    assert_int_equal(UINT64_C(0x7fffffffe000) & prb_arch_x86_64.code_mask, 0x7fffffffe000);
+    assert_int_equal(UINT64_C(0x002f7ff7a1b2c3d4) & prb_arch_x86_64.code_mask, 0x002f7ff7a1b2c3d4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +146,7 @@ int main(void)
         cmocka_unit_test(this_process),
 #endif
         cmocka_unit_test(calls),
+        cmocka_unit_test(signed_return_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
