@@ -175,18 +175,34 @@ static void end_scope(const void *function)
         prb_torch_step_ends(thread, now, false);
 }
 
-/* std::unique_ptr<ObserverContext> (*)(const RecordFunction &): the pointer is returned through memory whose address
+/* std::unique_ptr<ObserverContext> (*)(const RecordFunction &): the pointer is returned through memory, whose address
  * x86-64 hands over in the first register, and wants back. */
-#ifdef __x86_64__
+#if defined(__x86_64__)
 static void *on_start(void **result_out, const void *function)
 {
     *result_out = NULL;
     begin_scope(function);
     return result_out;
 }
-#define HAS_START 1
+#elif defined(__aarch64__)
+/* ... and AArch64 in x8 (Procedure Call Standard, "Result return"), which C has no name for. */
+__attribute__((used)) static void begin_here(const void *function) __asm__("prb_torch_begin_here");
+static void begin_here(const void *function) { begin_scope(function); }
+void *on_start(void **result_out, const void *function) __asm__("prb_torch_on_start")
+    __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n"
+        ".p2align 2\n"
+        ".globl prb_torch_on_start\n"
+        ".hidden prb_torch_on_start\n"
+        ".type prb_torch_on_start, %function\n"
+        "prb_torch_on_start:\n"
+        "hint #34\n" /* bti c */
+        "str xzr, [x8]\n"
+        "b prb_torch_begin_here\n"
+        ".size prb_torch_on_start, . - prb_torch_on_start\n"
+        ".popsection");
 #else
-#define HAS_START 0
+#error "the observer is not made for this processor"
 #endif
 
 /* void (*)(const RecordFunction &, ObserverContext *) */
@@ -234,7 +250,6 @@ bool prb_torch_observer_arm(const struct prb_py_api *py, struct prb_error *err)
 {
     if (registered)
         return true;
-#if HAS_START
     if (!library.found && !find_library(err))
         return false;
     struct callback callback = {.probability = 1};
@@ -250,10 +265,6 @@ bool prb_torch_observer_arm(const struct prb_py_api *py, struct prb_error *err)
         return true;
     prb_torch_observer_disarm();
     return false;
-#else
-    (void)py;
-    return prb_fail(err, PRB_UNSUPPORTED, "the observer is not made for this processor");
-#endif
 }
 
 void prb_torch_observer_disarm(void)
