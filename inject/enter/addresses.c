@@ -255,6 +255,8 @@ static bool search_piece(struct gather *gather, struct prb_mem *mem, const struc
     size_t end = PIECE + search->len - 1 < len ? PIECE + search->len - 1 : len;
     for (; (at = memmem(at, end - (size_t)(at - bytes), search->code, search->len)); at++) {
         prb_addr place = start + (prb_addr)(at - bytes);
+        if (place % prb_arch_host()->code_align)
+            continue; /* data among the code */
         if (search->first && !*search->first && is_there(mem, place, search))
             *search->first = place;
         if (!search->handler && *search->first)

@@ -34,6 +34,7 @@ struct prb_arch {
     unsigned return_address; /* the register whose DWARF rule gives the caller's program counter */
     /* The bits of a return address that are an address; the others may be a signature. */
     uint64_t code_mask;
+    unsigned code_align; /* instructions begin at multiples of it */
     size_t gregset_size; /* bytes of elf_gregset_t */
     /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
      * instruction. */

@@ -64,6 +64,7 @@ const struct prb_arch prb_arch_x86_64 = {
     .fp = 6,
     .return_address = 16,
     .code_mask = UINT64_MAX,
+    .code_align = 1,
     .gregset_size = 27 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,
     .signal_return = signal_return,

@@ -83,7 +83,7 @@ const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc)
     *entry = (struct prb_pc){.pc = pc, .known = true};
     entry->executable = is_executable(u, pc);
     uint8_t code[PRB_CALL_MAX];
-    if (pc > PRB_CALL_MAX && is_executable(u, pc - 1) &&
+    if (pc > PRB_CALL_MAX && pc % u->arch->code_align == 0 && is_executable(u, pc - 1) &&
         prb_unwinder_read(u, pc - PRB_CALL_MAX, code, sizeof code))
         entry->after_call = u->arch->ends_in_call(code);
     uint8_t next[16];

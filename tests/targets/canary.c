@@ -7,7 +7,9 @@
  * busy: the values are held across a loop of plain instructions; parked: across a poll(2) of 50 ms,
  * by libc's own function for the vector and x87 registers, by a bare system call for the others.
  */
+#ifdef __x86_64__
 #include <cpuid.h>
+#endif
 #include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
