@@ -8,7 +8,7 @@ AM_TESTS_ENVIRONMENT = \
 PYTESTS =
 TEST_EXTENSIONS = .py
 PY_LOG_COMPILER = $(srcdir)/%D%/pytest.sh
-EXTRA_DIST += %D%/conftest.py %D%/pytest.sh %D%/run %D%/newer-pythons.sh %D%/systems.sh %D%/SYSTEMS.md
+EXTRA_DIST += %D%/conftest.py %D%/pytest.sh %D%/run %D%/newer-pythons.sh %D%/systems.sh %D%/aarch64.sh %D%/SYSTEMS.md
 
 include tests/support/local.mk
 include tests/lint/local.mk
