@@ -62,6 +62,34 @@ static bool wrong_option(const struct prb_scan *scan, const char *name, size_t l
     return prb_cli_fail(err, PRB_USAGE, remedy, "unknown option --%.*s", (int)len, name);
 }
 
+/* Of a command that has --json and no formats: "-f json", "--format json" are the same. */
+static const struct prb_option *find_json(const struct prb_scan *scan,
+                                          const struct prb_option_set **set_out)
+{
+    const struct prb_option *found = NULL;
+    for (size_t s = 0; s < scan->set_count; s++)
+        for (const struct prb_option *o = scan->sets[s].options; o && o->name; o++) {
+            if (strcmp(o->name, "format") == 0)
+                return NULL;
+            if (strcmp(o->name, "json") == 0 && !o->argument) {
+                *set_out = &scan->sets[s];
+                found = o;
+            }
+        }
+    return found;
+}
+
+/* text: behind the option's name or letter; NULL: the next word.  False with err. */
+static bool take_json(struct prb_scan *scan, const struct prb_option_set *set,
+                      const struct prb_option *json, const char *text, struct prb_error *err)
+{
+    if (!text && *scan->words)
+        text = *scan->words++;
+    if (!text || strcmp(text, "json") != 0)
+        return prb_cli_fail(err, PRB_USAGE, "", "--format is json here, the same as --json");
+    return store(scan, set, json, NULL, err);
+}
+
 /* Exact name, or its unique beginning.  NULL with err. */
 static const struct prb_option *find_long(const struct prb_scan *scan, const char *name, size_t len,
                                           const struct prb_option_set **set_out,
@@ -93,6 +121,10 @@ static bool long_option(struct prb_scan *scan, const char *word, struct prb_erro
     const char *name = word + 2, *equals = strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
     const struct prb_option_set *set = NULL;
+    const struct prb_option *json =
+        len == strlen("format") && strncmp(name, "format", len) == 0 ? find_json(scan, &set) : NULL;
+    if (json)
+        return take_json(scan, set, json, equals ? equals + 1 : NULL, err);
     const struct prb_option *option = find_long(scan, name, len, &set, err);
     if (!option)
         return false;
@@ -127,6 +159,9 @@ static bool short_options(struct prb_scan *scan, const char *word, struct prb_er
     for (const char *at = word + 1; *at; at++) {
         const struct prb_option_set *set = NULL;
         const struct prb_option *option = find_letter(scan, *at, &set);
+        const struct prb_option *json = !option && *at == 'f' ? find_json(scan, &set) : NULL;
+        if (json)
+            return take_json(scan, set, json, at[1] ? at + 1 : NULL, err);
         if (!option)
             return prb_cli_fail(err, PRB_USAGE, "", "unknown option -%c",
                                 isprint((unsigned char)*at) ? *at : '?');

@@ -1,5 +1,6 @@
 /* probing snapshot: save the memory that decoding a target reads, to use it later or elsewhere. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
 #include <string.h>
 
@@ -8,17 +9,30 @@
 #include "cli/print/out.h"
 #include "fleet/objects.h"
 
-enum { NATIVE, LOCALS, STOP, RANKS, SUBPROCESSES };
+enum { NATIVE, LOCALS, STOP, JSON, RANKS, SUBPROCESSES };
 
 static const struct prb_option options[] = {
     [NATIVE] = {0, "native", NULL, "with registers and native stacks of all threads", NULL},
     [LOCALS] = {'l', "locals", NULL, "with what the values of local variables need", NULL},
     [STOP] = {0, "stop", NULL,
               "stop the Python threads meanwhile, so that all of it is from one moment", NULL},
+    [JSON] = {'j', "json", NULL, "JSON: an object for each file", NULL},
     [RANKS] = PRB_OPTION_READ_RANKS,
     [SUBPROCESSES] = PRB_OPTION_READ_SUBPROCESSES,
     {0},
 };
+
+static void print_json(const char *path, uint64_t bytes, size_t moved)
+{
+    json_t *object = json_pack("{s:s, s:I, s:I}", "path", path, "bytes", (json_int_t)bytes, "moved",
+                               (json_int_t)moved);
+    if (object)
+        json_dumpf(object, stdout, JSON_COMPACT);
+    else
+        fputs("{\"path\": null}", stdout); /* no UTF-8 */
+    fputc('\n', stdout);
+    json_decref(object);
+}
 
 static bool write_one(const struct prb_run *run, struct prb_target *target, const char *path,
                       struct prb_error *err)
@@ -32,6 +46,10 @@ static bool write_one(const struct prb_run *run, struct prb_target *target, cons
     uint64_t bytes = 0;
     if (!prb_snapshot_write(target, path, &wanted, &bytes, &moved, err))
         return false;
+    if (run->options[JSON].count) {
+        print_json(path, bytes, moved);
+        return true;
+    }
     prb_out_text(stdout, path);
     char size[16];
     prb_out_bytes(size, sizeof size, (double)bytes);
@@ -101,6 +119,17 @@ static char *job_args(const struct prb_run *run)
     return text;
 }
 
+/* As every answer of a job: rows, and who answered. */
+static void print_job_json(const struct prb_rank_objects *objects,
+                           const struct prb_coverage *coverage)
+{
+    fputs("{\"rows\": ", stdout);
+    prb_rank_objects_json(objects, stdout);
+    fputs(",\n\"coverage\": ", stdout);
+    prb_coverage_json(coverage, stdout);
+    fputs("}\n", stdout);
+}
+
 static bool write_job(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char *args = job_args(run);
@@ -113,6 +142,10 @@ static bool write_job(const struct prb_run *run, struct prb_error *err)
         !prb_run_covered(run, &coverage, err))
         return false;
     prb_rank_objects_sort(&objects);
+    if (run->options[JSON].count) {
+        print_job_json(&objects, &coverage);
+        return true;
+    }
     for (size_t i = 0; i < objects.count; i++) {
         const json_t *one = json_array_get(objects.items[i].list, 0);
         const char *path = json_string_value(json_object_get(one, "path"));

@@ -75,7 +75,7 @@ def test_list(job):
 
 
 def test_tasks(job):
-    rows = job.rows("tasks", "--json")
+    rows = job.rows("tasks", "-f", "json")
     assert [(row["ranks"], row["threads"], row["thread"]) for row in rows] == [
         ("0-3", 4, "tasks: waiting for tasks"), ("0-3", 8, "wait: waiting for a Future")]
 
@@ -100,6 +100,9 @@ def test_snapshot(job):
     done = job.ask("snapshot", os.path.join(job.folder, "stuck.snap"))
     assert done.returncode == 0, done.stderr
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["rank {} ({})".format(rank, HOSTS[rank]) for rank in range(4)]
+    rows = job.rows("snapshot", "-f", "json", os.path.join(job.folder, "again.snap"))
+    assert [(row["rank"], row["host"], os.path.basename(row["path"])) for row in rows] == [
+        (rank, HOSTS[rank], "again.rank{}.snap".format(rank)) for rank in range(4)]
     looked = job.at(job.hosts.hub, "-t", os.path.join(job.folder, "stuck.rank2.snap"), "backtrace")
     assert looked.returncode == 0 and "odd" in looked.stdout, looked.stderr
 
