@@ -89,15 +89,16 @@ struct prb_hang {
     char summary[200]; /* "no movement in 2.0 s" */
 };
 
-/* Begins as {0}; the result of the kind "hang", whose args are every (s between the views), and of
+/* Begins as {0}; the result of the kind "hang", whose args are every (s between the views), views (2), and of
  * "hang_deep", which loads a probe for the recorder. */
 PRB_API void prb_hang_deinit(struct prb_hang *hang);
 PRB_DEFINE_AUTO(prb_hang, struct prb_hang, prb_hang_deinit)
 /* The verdict on what was collected; coverage (NULL: of one process) has the ranks that did not answer. */
 PRB_API bool prb_hang_judge(struct prb_hang *hang, const struct prb_coverage *coverage,
                             struct prb_error *err);
-/* Look at one process, whatever it is. */
-PRB_API bool prb_hang_look(pid_t pid, double every, struct prb_hang *out, struct prb_error *err);
+/* Look at one process, whatever it is: at least twice. */
+PRB_API bool prb_hang_look(pid_t pid, double every, int views, struct prb_hang *out,
+                           struct prb_error *err);
 /* {"hung", "cause", "waiting", "slow", "since", "since_at_least", "span", "summary"}, with
  * "coverage" unless that is NULL. */
 PRB_API void prb_hang_json(const struct prb_hang *hang, const struct prb_coverage *coverage,

@@ -11,14 +11,22 @@
 #define EVERY 2.0
 #define EVERY_LEAST 0.05
 #define EVERY_MOST 600.0
-#define LOOKING 5.0    /* s that two views may take */
+#define LOOKING 2.5 /* s that a view may take */
+#define VIEWS 2
+#define VIEWS_MOST 100
 #define FRAMES_SHOWN 6 /* in a line */
 
-enum { FORMAT, EVERY_OPTION, DEEP };
+enum { FORMAT, EVERY_OPTION, VIEWS_OPTION, DEEP };
+
+struct looking {
+    double every;
+    int views;
+};
 
 static const struct prb_option options[] = {
     [FORMAT] = {'f', "format", "FORMAT", "text (the default) or json", "text json"},
     [EVERY_OPTION] = {0, "every", "SECONDS", "between the two views, 2 at first", NULL},
+    [VIEWS_OPTION] = {0, "views", "N", "how often each rank is looked at, 2 at first", NULL},
     [DEEP] =
         {0, "deep", NULL,
          "load a probe where there is none, for the Flight Recorder of torch.distributed; agents "
@@ -100,10 +108,19 @@ static void print_since(const struct prb_hang *hang)
         printf("%.1f s", s);
 }
 
-static void print_evidence(const struct prb_hang *hang, size_t ranks)
+static void print_views(int views, const char *behind)
+{
+    if (views > 2)
+        printf("%d views%s", views, behind);
+    else
+        printf("two views%s", behind);
+}
+
+static void print_evidence(const struct prb_hang *hang, int views, size_t ranks)
 {
     label("evidence", true);
-    fputs("stacks from outside, two views", stdout);
+    fputs("stacks from outside, ", stdout);
+    print_views(views, "");
     if (hang->recorders && ranks)
         printf("; Flight Recorder of %zu of %zu ranks", hang->recorders, ranks);
     else if (ranks)
@@ -138,7 +155,7 @@ static void print_next(const struct prb_run *run, const struct prb_hang *hang)
 }
 
 static void print_text(const struct prb_run *run, const struct prb_fleet_info *info,
-                       const struct prb_hang *hang, const struct prb_coverage *coverage)
+                       const struct prb_hang *hang, int views, const struct prb_coverage *coverage)
 {
     if (info) {
         unsigned answered = prb_coverage_in(coverage, PRB_COVERAGE_ANSWERED, NULL);
@@ -149,7 +166,8 @@ static void print_text(const struct prb_run *run, const struct prb_fleet_info *i
         if (answered != coverage->count)
             printf("%u answered\n", answered);
     }
-    printf("two views, %.1f s apart: %s; ", hang->span, hang->summary);
+    print_views(views, views > 2 ? " in " : ", ");
+    printf("%.1f s%s: %s; ", hang->span, views > 2 ? "" : " apart", hang->summary);
     if (hang->hung)
         print_since(hang);
     else
@@ -158,7 +176,7 @@ static void print_text(const struct prb_run *run, const struct prb_fleet_info *i
     print_parts("cause", &hang->cause, true);
     print_parts("waiting", &hang->waiting, false);
     print_parts("slow", &hang->slow, true);
-    print_evidence(hang, info ? coverage->count : 0);
+    print_evidence(hang, views, info ? coverage->count : 0);
     print_next(run, hang);
     if (!hang->hung && hang->slow.count) {
         label("next", true);
@@ -167,51 +185,55 @@ static void print_text(const struct prb_run *run, const struct prb_fleet_info *i
 }
 
 static bool print(const struct prb_run *run, const struct prb_fleet_info *info,
-                  const struct prb_hang *hang, const struct prb_coverage *coverage)
+                  const struct prb_hang *hang, int views, const struct prb_coverage *coverage)
 {
     const char *format = run->options[FORMAT].text;
     if (format && strcmp(format, "json") == 0) {
         prb_hang_json(hang, coverage, stdout);
         return true;
     }
-    print_text(run, info, hang, coverage);
+    print_text(run, info, hang, views, coverage);
     if (coverage)
         prb_out_coverage(coverage);
     return true;
 }
 
-static bool of_job(const struct prb_run *run, double every, struct prb_error *err)
+static bool of_job(const struct prb_run *run, const struct looking *how, struct prb_error *err)
 {
     PRB_AUTO(prb_fleet)
-    struct prb_fleet *fleet = prb_run_open_job_for(run, every * 1.25 + LOOKING, err);
+    struct prb_fleet *fleet =
+        prb_run_open_job_for(run, (how->views - 1) * how->every * 1.25 + how->views * LOOKING, err);
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
     PRB_AUTO(prb_hang) struct prb_hang hang = {0};
     const char *kind = run->options[DEEP].count ? "hang_deep" : "hang";
     char args[80];
-    snprintf(args, sizeof args, "{\"every\": %.3f}", every);
+    snprintf(args, sizeof args, "{\"every\": %.3f, \"views\": %d}", how->every, how->views);
     if (!fleet || !prb_fleet_ask(fleet, kind, args, &hang, &coverage, err) ||
         !prb_run_covered(run, &coverage, err) || !prb_hang_judge(&hang, &coverage, err))
         return false;
-    return print(run, prb_fleet_info(fleet), &hang, &coverage);
+    return print(run, prb_fleet_info(fleet), &hang, how->views, &coverage);
 }
 
 static bool run_hang(const struct prb_run *run, struct prb_error *err)
 {
-    double every = EVERY;
+    double every = EVERY, views = VIEWS;
     pid_t pid;
     const char *socket;
     PRB_AUTO(prb_hang) struct prb_hang hang = {0};
-    if (!prb_run_number(run, EVERY_OPTION, EVERY_LEAST, EVERY_MOST, &every, err))
+    if (!prb_run_number(run, EVERY_OPTION, EVERY_LEAST, EVERY_MOST, &every, err) ||
+        !prb_run_number(run, VIEWS_OPTION, 2, VIEWS_MOST, &views, err))
         return false;
+    const struct looking how = {.every = every, .views = (int)views};
     if (prb_run_job(run))
-        return of_job(run, every, err);
+        return of_job(run, &how, err);
     if (run->options[DEEP].count)
         return prb_usage(run, err, "--deep is for the ranks of a job: -t @JOB");
     if (!prb_run_process(run, &pid, &socket, err))
         return false;
     if (socket)
         return prb_usage(run, err, "hang needs a process id or a job");
-    return prb_hang_look(pid, every, &hang, err) && print(run, NULL, &hang, NULL);
+    return prb_hang_look(pid, every, how.views, &hang, err) &&
+           print(run, NULL, &hang, how.views, NULL);
 }
 
 const struct prb_command prb_command_hang = {

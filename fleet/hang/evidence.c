@@ -331,19 +331,39 @@ static void wait_until(double at)
     nanosleep(&pause, NULL);
 }
 
+/* A view between the first and the last.  *moved: it, or one before it, shows movement. */
+static bool look_between(struct prb_target *target, const struct prb_evidence_options *options,
+                         const struct view *first, int number, bool *moved, struct prb_error *err)
+{
+    PRB_AUTO(view) struct view view = {0};
+    wait_until(first->at + number * options->every);
+    if (!take_view(target, options, &view, err))
+        return false;
+    PRB_AUTO(json_t) json_t *object = view.stacks->thread_count ? compare(first, &view) : NULL;
+    *moved = *moved || json_is_true(json_object_get(object, "moved"));
+    return true;
+}
+
 json_t *prb_evidence_take(struct prb_target *target, const struct prb_evidence_options *options,
                           struct prb_error *err)
 {
     PRB_AUTO(view) struct view first = {0};
     PRB_AUTO(view) struct view last = {0};
+    int views = options->views > 2 ? options->views : 2;
+    bool moved = false;
     if (!take_view(target, options, &first, err))
         return NULL;
-    wait_until(first.at + options->every);
+    for (int i = 1; i < views - 1 && first.stacks->thread_count; i++)
+        if (!look_between(target, options, &first, i, &moved, err))
+            return NULL;
+    wait_until(first.at + (views - 1) * options->every);
     if (!take_view(target, options, &last, err))
         return NULL;
     if (!first.stacks->thread_count || !last.stacks->thread_count)
         return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "it has no threads any more"));
     json_t *object = compare(&first, &last);
+    if (object && moved)
+        json_object_set_new(object, "moved", json_true());
     return object ? object : PRB_NULL(prb_nomem(err));
 }
 

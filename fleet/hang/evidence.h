@@ -8,6 +8,7 @@
 
 struct prb_evidence_options {
     double every;  /* s between the views */
+    int views;     /* how many, at least 2 */
     double budget; /* s for all of it */
     bool deep;     /* load a probe where there is none, for the recorder */
 };

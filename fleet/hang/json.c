@@ -80,9 +80,9 @@ void prb_hang_json(const struct prb_hang *hang, const struct prb_coverage *cover
 
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
-bool prb_hang_look(pid_t pid, double every, struct prb_hang *out, struct prb_error *err)
+bool prb_hang_look(pid_t pid, double every, int views, struct prb_hang *out, struct prb_error *err)
 {
-    const struct prb_evidence_options options = {.every = every};
+    const struct prb_evidence_options options = {.every = every, .views = views};
     PRB_AUTO(prb_target) struct prb_target *target = prb_target_open_pid(pid, err);
     json_t *object = target ? prb_evidence_take(target, &options, err) : NULL;
     *out = (struct prb_hang){0};

@@ -1,4 +1,4 @@
-/* Two views of each rank, for the question whether the job hangs.  args: every (s).
+/* Two views of each rank, for the question whether the job hangs.  args: every (s), views (2).
  * result: struct prb_hang, without a verdict (fleet/hang.h).
  *
  * A part is an object as evidence.h has it.  A host's part is {"frames": [stack, …], "ranks": {"3":
@@ -10,14 +10,17 @@
 #include "fleet/kind/hang.h"
 
 #define EVERY 2.0 /* s */
+#define VIEWS_MOST 100
 #define STACKS_MOST 100000
 
 bool prb_hang_of_rank(struct prb_fleet_seat *seat, const json_t *args, bool deep,
                       struct prb_buf *out, struct prb_error *err)
 {
     const json_t *every = json_object_get(args, "every");
+    json_int_t views = json_integer_value(json_object_get(args, "views"));
     const struct prb_evidence_options options = {
         .every = json_is_number(every) ? json_number_value(every) : EVERY,
+        .views = views >= 2 && views <= VIEWS_MOST ? (int)views : 2,
         .budget = seat->budget,
         .deep = deep,
     };

@@ -75,9 +75,10 @@ def test_under_torchrun(ask, until_still):
         launcher.communicate(timeout=DEADLINE)
 
 
-def test_one_process(start_ranks, ask):
+def test_one_process(start_ranks, ask, until_still):
     job = start_ranks(1)
     pid = job.processes[0].pid
+    until_still([pid])  # it says that it is ready before it waits
     verdict = ask(pid, "hang", "--every", 0.3, "-f", "json").json
     assert verdict["hung"] and verdict["since_at_least"] and verdict["cause"][0]["pid"] == pid
     assert verdict["cause"][0]["frames"][0]["name"] == "innermost"
@@ -93,3 +94,16 @@ def test_movement(start_ranks, ask, how):
     job = start_ranks(1, program=program)
     done = ask(job.processes[0].pid, "hang", "--every", 1)
     assert done.status == 0 and "not hung" in done.out, done.out
+
+
+def test_views(start_ranks, ask, until_still):
+    """As often as is asked for, and said so."""
+    program = "import time\ndef work():\n    time.sleep(3600)\nprint('ready', flush=True)\nwork()\n"
+    job = start_ranks(1, program=program)
+    until_still([job.processes[0].pid])
+    done = ask(job.processes[0].pid, "hang", "--every", 0.2, "--views", 4)
+    assert done.status == 0 and done.out.startswith("4 views in ") and "no movement" in done.out, done.out + done.err
+    assert float(done.out.split()[3]) >= 0.6, "three intervals"
+    assert ask("-t", "@" + job.name, "hang", "--every", 0.1, "--views", 3).out.splitlines()[1].startswith("3 views in ")
+    refused = ask(job.processes[0].pid, "hang", "--views", 1)
+    assert refused.status == 2 and "--views" in refused.err
