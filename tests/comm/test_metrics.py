@@ -3,12 +3,14 @@
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 
 import pytest
 
 from support import rings
+from support.injection import wait_until
 from support.target import DEADLINE, TARGETS, probing, query
 
 COLUMNS = "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real"
@@ -278,13 +280,25 @@ def test_a_clock_that_is_shifted(start_job):
     def told(sql):  # one that began when the recorder was read may be left out
         return json.loads(probing("-t", job.pids[0], "query", "-f", "json", sql, check=False).stdout)
 
-    before = len(job.tell(0))
-    job.steps(before + 40)
+    def known():  # each collective may bound it closer, and on a busy machine few do
+        job.steps(len(job.tell(0)) + 40)
+        clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
+        assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] and clock["collectives"] >= 20
+        return clock["error_s"] <= 1e-3
+
+    wait_until(known, 4 * DEADLINE)
     rows = told("SELECT * FROM comm_metrics")
     assert len(rows) >= 20 and {row["source"] for row in rows} == {"observer"}
-    clock, = told("SELECT * FROM probing.clock WHERE rank = 1 ORDER BY collectives DESC LIMIT 1")
-    assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] <= 1e-3 and clock["collectives"] >= 20
-    assert all(row["wait_ms"] < 100 and row["error_ms"] <= 1 for row in rows)
+    assert sum(row["error_ms"] <= 1 for row in rows) >= 20
+    job.steps(len(job.tell(0)) + 2)  # all of those rows have ended
+    seen = [job.tell(rank) for rank in range(2)]
+    assert statistics.median(off_ms(row, seen, 0.123) for row in rows) < 50  # a shift that stays would be all of 123
+
+
+def off_ms(row, seen, shift):
+    """How far a wait is from what the program saw itself, by its own clocks of which rank 1's is shifted."""
+    number = next(i for i, (begin, end) in enumerate(seen[row["src_rank"]]) if begin - 1e-3 <= row["timestamp"] <= end + 1e-3)
+    return abs(row["wait_ms"] - 1e3 * abs(seen[0][number][0] - seen[1][number][0] + shift))
 
 
 def test_a_rank_that_loses_the_cpu_between_two_clocks(start_job):
