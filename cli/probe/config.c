@@ -202,10 +202,10 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
         return false;
     bool torch = strcasecmp(key, TORCH) == 0, exprs = strcasecmp(key, EXPRS) == 0;
     bool step = strcasecmp(key, STEP) == 0;
-    if (equals && (torch || step) && !prb_config_torch(control, err))
+    if (equals && (torch || step) && !prb_config_torch(control, false, err))
         return false;
     /* Variables are watched in a program without PyTorch, too. */
-    if (equals && exprs && *value && !prb_config_torch(control, &why))
+    if (equals && exprs && *value && !prb_config_torch(control, false, &why))
         prb_out_note(why.text);
     if (equals && exprs && *value)
         note_off(control);
@@ -290,7 +290,7 @@ static bool run_config(const struct prb_run *run, struct prb_error *err)
     if (!control)
         return false;
     if (run->options[NAMES].count)
-        return prb_config_torch(control, err);
+        return prb_config_torch(control, true, err);
     if (run->argument_count == 0)
         return prb_config_list(control, run->options[JSON].count, err);
     for (size_t i = 0; ok && i < run->argument_count; i++)

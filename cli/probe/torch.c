@@ -9,7 +9,9 @@
 
 #define END_S 5.0
 #define WAITING_S 1.0 /* after which it is not imported */
-#define COUNTER_S 2.0 /* for the program's own counter of steps */
+/* For the program's own counter of steps: who waits for us, and the probe, which asks again. */
+#define COUNTER_S 2.0
+#define COUNTER_PROBE_S 30.0
 #define PAUSE_NS 10000000
 
 static double now(void)
@@ -46,7 +48,7 @@ static bool wait_for(struct talk *talk, struct prb_error *err)
     }
 }
 
-static void tell(struct talk *talk, struct prb_target *target)
+static void tell(struct talk *talk, struct prb_target *target, double seconds)
 {
     struct prb_error err;
     char line[600], counter[200];
@@ -58,14 +60,14 @@ static void tell(struct talk *talk, struct prb_target *target)
         prb_out_note(line);
         return;
     }
-    if (!prb_torch_counter(target, steps_ended, talk, COUNTER_S, &offset, counter, sizeof counter,
+    if (!prb_torch_counter(target, steps_ended, talk, seconds, &offset, counter, sizeof counter,
                            &err))
-        return; /* global_step is NULL */
+        return; /* global_step is NULL; the probe asks again */
     snprintf(line, sizeof line, "offset %lld %s\n", (long long)offset, counter);
     (void)prb_control_torch(talk->control, line, talk->state, sizeof talk->state, &steps, NULL);
 }
 
-bool prb_config_torch(struct prb_control *control, struct prb_error *err)
+bool prb_config_torch(struct prb_control *control, bool for_probe, struct prb_error *err)
 {
     struct talk talk = {.control = control};
     if (!wait_for(&talk, err))
@@ -84,7 +86,7 @@ bool prb_config_torch(struct prb_control *control, struct prb_error *err)
     PRB_AUTO(prb_target)
     struct prb_target *target = prb_target_open_pid(prb_control_pid(control), NULL);
     if (target)
-        tell(&talk, target);
+        tell(&talk, target, for_probe ? COUNTER_PROBE_S : COUNTER_S);
     if (strncmp(talk.state, "on; ", 4) == 0)
         prb_out_note(talk.state + 4);
     if (strstr(talk.state, "not followed"))

@@ -16,7 +16,8 @@
 #define READINGS_ENOUGH 12 /* once a counter serves */
 #define COUNTERS_MAX 64
 #define HOPELESS 0.3 /* of the time: without a step until then there are too few until the end */
-#define PAUSE_NS 20000000
+#define PAUSE_S                                                                                    \
+    0.02 /* between two readings, and a sixteenth of what has passed: steps may be long */
 
 PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
 
@@ -149,11 +150,17 @@ static bool usual(const struct reading *readings, size_t count, size_t counter, 
     return most > 0;
 }
 
+static void rest(double seconds)
+{
+    const struct timespec pause = {(time_t)seconds,
+                                   (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&pause, NULL);
+}
+
 bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, int64_t *out),
                        void *context, double seconds, int64_t *offset_out, char *name, size_t size,
                        struct prb_error *err)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     PRB_AUTO(prb_heap) struct prb_heap *heap = take_heap(target, err);
     PRB_AUTO(prb_step_clock)
     struct prb_step_clock *clock = heap ? prb_step_clock_new(heap, err) : NULL;
@@ -167,7 +174,7 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
         struct reading *reading = &readings[count];
         int64_t after;
         if (tries++)
-            nanosleep(&pause, NULL);
+            rest(PAUSE_S + (prb_clock_s() - began) / 16);
         if (!ended(context, &reading->ended))
             return prb_fail(err, PRB_GONE, "the probe does not answer");
         prb_step_clock_read(clock, prb_clock_s(), NULL, NULL);

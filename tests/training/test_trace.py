@@ -16,6 +16,7 @@ from support.torch_python import torch_python
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
 RANKED = ("ddp", "fsdp")
+BEFORE = 2  # steps of tests/targets/torch_programs.py that it does before it is ready
 
 
 class Job:
@@ -282,6 +283,23 @@ def test_trainers_of_frameworks(loop, name, root):
     assert len(calls) == CALLS and calls[0]["operation_name"] == root + ".forward" and calls[0]["depth"] == 0
     assert [row["module"].rpartition("blocks.")[2] for row in calls[1:-1]] == [
         "{}{}".format(k, part) for k in range(4) for part in ("", ".norm", ".wide", ".narrow")]
+
+
+def test_the_programs_number_is_found_later(job):
+    """No step ends while somebody waits for the setting: the probe asks again, and all rows get their number."""
+    one = job("plain")
+    done = 0
+
+    def numbers():
+        nonlocal done
+        done += len(one.steps(1))
+        return [row["global_step"] for row in one.timing()]
+
+    assert set(numbers() + numbers() + numbers()) <= {None}
+    wait_until(lambda: None not in numbers(), 120)
+    rows = one.timing()
+    assert {row["global_step"] - row["local_step"] for row in rows} == {rows[0]["global_step"] - rows[0]["local_step"]}
+    assert rows[-1]["global_step"] in (BEFORE + done - 1, BEFORE + done), (rows[-1], done)  # the last may go on
 
 
 def test_which_rows_are_wanted(job):

@@ -18,6 +18,8 @@
 #define CLASSES_NS UINT64_C(10000000000) /* between looks for new classes */
 #define ASK_STEP 2                       /* then there is an optimizer to find */
 #define ASK_NS UINT64_C(10000000000)     /* until a tool is asked again that told nothing */
+#define COUNTER_NS UINT64_C(5000000000)  /* the same, where it did not see the program count */
+#define COUNTER_TRIES 3                  /* each after eight times as long: it may not count */
 #define FIRST_STEPS 2
 #define MS UINT64_C(1000000)
 
@@ -112,17 +114,46 @@ static bool await_torch(void)
     return false;
 }
 
+struct asking {
+    uint64_t next, pause; /* for the program's counter; pause 0: nothing was told yet */
+    unsigned tries;
+};
+
+/*
+ * A tool that somebody waits for looks for the program's own counter for two seconds: of a job with
+ * long steps, or beside much other work, it sees too few.
+ */
+static bool wants_tool(struct asking *asking, uint64_t now)
+{
+    if (atomic_load(&prb_torch.step) < ASK_STEP || atomic_load(&prb_torch.counted))
+        return false;
+    if (!atomic_load(&prb_torch.told)) {
+        if (now < asking->next)
+            return false;
+        asking->next = now + ASK_NS;
+        return true;
+    }
+    if (!asking->pause) {
+        asking->pause = COUNTER_NS;
+        asking->next = now + asking->pause;
+    }
+    if (asking->tries == COUNTER_TRIES || now < asking->next)
+        return false;
+    asking->tries++;
+    asking->pause *= 8;
+    asking->next = now + asking->pause;
+    return true;
+}
+
 /* With the lock, until all is taken out. */
 static void look_after(void)
 {
-    uint64_t classes = prb_clock_ns() + CLASSES_NS, ask = 0;
+    struct asking asking = {0};
+    uint64_t classes = prb_clock_ns() + CLASSES_NS;
     while (wanted() && atomic_load(&prb_torch.on)) {
         uint64_t now = prb_clock_ns();
-        if (!atomic_load(&prb_torch.told) && atomic_load(&prb_torch.step) >= ASK_STEP &&
-            now >= ask) {
+        if (wants_tool(&asking, now))
             prb_torch_ask_outside();
-            ask = now + ASK_NS;
-        }
         prb_torch_check();
         if (now >= classes) {
             arm_again();

@@ -327,6 +327,7 @@ void prb_torch_steps_begin(void)
     atomic_store(&prb_torch.step, 0);
     atomic_store(&prb_torch.offset, 0);
     atomic_store(&prb_torch.told, false);
+    atomic_store(&prb_torch.counted, false);
     atomic_store(&prb_torch.weight, wanted >= 0 ? weight_of(wanted) : 1);
     choose();
     pthread_mutex_unlock(&lock);
@@ -384,6 +385,7 @@ int64_t prb_torch_steps_ended(void)
 void prb_torch_set_offset(int64_t offset, const char *counter)
 {
     atomic_store(&prb_torch.offset, offset);
+    atomic_store(&prb_torch.counted, true);
     prb_torch_record_name(PRB_TRACE_KIND_OFFSET, offset, counter, strlen(counter), NULL, 0);
 }
 

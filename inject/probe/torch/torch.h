@@ -68,6 +68,7 @@ struct prb_torch {
     _Atomic int64_t offset; /* global_step less local_step, once it was told */
     atomic_uint micro_step; /* outermost backwards that have ended in it */
     atomic_bool told;       /* a tool has told the anchor, or that there is none */
+    atomic_bool counted;    /* … and offset */
     atomic_bool quiet;      /* calls of modules pass through */
     atomic_uint shallow; /* as depth, for as long as recording costs too much; 0: none has rows */
     /* As the settings say. */
