@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "collect/parts.h"
@@ -44,7 +45,9 @@ struct prb_collect_host {
     struct prb_ring_table *rings[TABLES]; /* NULL: not made yet */
     bool failed[TABLES];                  /* it cannot be made */
     struct prb_usage before;              /* the last reading of its threads */
-    double last, last_gpus;               /* s, monotonic: when it was sampled; 0: not yet */
+    int status;                           /* a descriptor; -1: none */
+    struct prb_interfaces_kept interfaces;
+    double last, last_gpus; /* s, monotonic: when it was sampled; 0: not yet */
 };
 
 void prb_collect_host_free(struct prb_collect_host *host)
@@ -54,6 +57,10 @@ void prb_collect_host_free(struct prb_collect_host *host)
     for (size_t i = 0; i < TABLES; i++)
         prb_ring_table_forget(host->rings[i]);
     prb_usage_deinit(&host->before);
+    if (host->status >= 0)
+        close(host->status);
+    if (host->interfaces.fd >= 0)
+        close(host->interfaces.fd);
     prb_proc_free(host->proc);
     free(host);
 }
@@ -227,7 +234,7 @@ static void sample_memory(const struct prb_collected *process, double now,
 {
     struct prb_memory_usage usage;
     struct row row;
-    if (!prb_memory_usage_read(process->host->proc, false, &usage, NULL))
+    if (!prb_memory_usage_read(process->host->proc, false, &process->host->status, &usage, NULL))
         return;
     begin_row(&row, now);
     put_mb(&row, usage.resident);
@@ -268,7 +275,7 @@ static void sample_network(const struct prb_collected *process, double now)
 {
     PRB_AUTO(prb_interfaces) struct prb_interfaces found = {0};
     struct row row;
-    if (!prb_interfaces_read(process->host->proc, &found, NULL))
+    if (!prb_interfaces_read(process->host->proc, &process->host->interfaces, &found, NULL))
         return;
     for (size_t i = 0; i < found.count; i++) {
         const struct prb_interface *one = &found.items[i];
@@ -385,6 +392,7 @@ static bool begin(struct prb_collected *process)
     if (!prb_collect_rings(process, true, &moved, NULL) ||
         !(process->host = calloc(1, sizeof *process->host)))
         return false;
+    process->host->status = process->host->interfaces.fd = -1;
     process->moved += moved;
     if ((process->host->proc = prb_proc_open(process->pid, NULL)))
         return true;

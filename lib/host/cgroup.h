@@ -27,6 +27,7 @@ struct prb_cgroup {
     double pressure_cpu, pressure_memory, pressure_io; /* % of the last 10 s, "some" (version 2) */
 };
 
+#define PRB_CGROUP_FILES 64
 /* Where groups are mounted, for who asks again and again: mountinfo, which is long on a machine with
  * many containers, is read again only when poll(2) says that it changed (proc_pid_mountinfo(5)).
  * All zero at first. */
@@ -34,6 +35,11 @@ struct prb_cgroup_mounts {
     bool open;
     int fd;
     char *text; /* of mountinfo, lines of control groups alone */
+    struct {
+        char *path;
+        int fd;
+    } files[PRB_CGROUP_FILES]; /* that were read, to read them again */
+    size_t file_count;
 };
 void prb_cgroup_mounts_deinit(struct prb_cgroup_mounts *mounts);
 PRB_DEFINE_AUTO(prb_cgroup_mounts, struct prb_cgroup_mounts, prb_cgroup_mounts_deinit)
@@ -51,7 +57,8 @@ struct prb_cgroup_place {
     int version;
     char folder[2 * PRB_CGROUP_PATH_MAX];
     size_t mount_len;
-    char path[PRB_CGROUP_PATH_MAX]; /* as /proc/PID/cgroup has it */
+    struct prb_cgroup_mounts *mounts; /* that keep its files; NULL */
+    char path[PRB_CGROUP_PATH_MAX];   /* as /proc/PID/cgroup has it */
 };
 bool prb_cgroup_find(const char *cgroup, const char *mountinfo, const char *controller,
                      struct prb_cgroup_place *out);

@@ -22,11 +22,12 @@ static void read_share(struct prb_proc *proc, struct prb_memory_usage *out)
     out->unique = clean < 0 || dirty < 0 ? -1 : clean + dirty;
 }
 
-bool prb_memory_usage_read(struct prb_proc *proc, bool share, struct prb_memory_usage *out,
-                           struct prb_error *err)
+bool prb_memory_usage_read(struct prb_proc *proc, bool share, int *kept,
+                           struct prb_memory_usage *out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "status", &text, err))
+    if (!(kept && prb_proc_line(proc, "status", kept, &text)) &&
+        !prb_proc_text(proc, "status", &text, err))
         return false;
     *out = (struct prb_memory_usage){
         .resident = bytes_of(&text, "VmRSS"),

@@ -14,9 +14,10 @@ struct prb_memory_usage {
 
 /*
  * share: proportional and unique, too.  The kernel goes through all pages for these two and holds
- * the lock of the process's maps meanwhile: 14 ms for a process with torch.
+ * the lock of the process's maps meanwhile: 14 ms for a process with torch.  kept: a descriptor for
+ * the next time (prb_proc_line), or NULL.
  */
-bool prb_memory_usage_read(struct prb_proc *proc, bool share, struct prb_memory_usage *out,
-                           struct prb_error *err);
+bool prb_memory_usage_read(struct prb_proc *proc, bool share, int *kept,
+                           struct prb_memory_usage *out, struct prb_error *err);
 
 #endif

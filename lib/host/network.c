@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #define WORD 4        /* bytes: what an RDMA port counts its data in */
+#define ANEW 60.0     /* s */
 #define PORTS_MAX 256 /* of a device, and devices */
 
 void prb_interfaces_deinit(struct prb_interfaces *interfaces) { free(interfaces->items); }
@@ -114,10 +117,34 @@ bool prb_interfaces_rdma(const char *folder, struct prb_interfaces *out, struct 
     return good || prb_nomem(err);
 }
 
-bool prb_interfaces_read(struct prb_proc *proc, struct prb_interfaces *out, struct prb_error *err)
+static void look_anew(struct prb_interfaces_kept *kept)
+{
+    double now = prb_clock_s();
+    if (now < kept->anew)
+        return;
+    kept->anew = now + ANEW;
+    kept->no_rdma = false;
+    if (kept->fd >= 0)
+        close(kept->fd);
+    kept->fd = -1;
+}
+
+bool prb_interfaces_read(struct prb_proc *proc, struct prb_interfaces_kept *kept,
+                         struct prb_interfaces *out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    return prb_proc_text(proc, "net/dev", &text, err) &&
-           prb_interfaces_parse(text.data, out, err) &&
-           prb_interfaces_rdma("/sys/class/infiniband", out, err);
+    if (kept)
+        look_anew(kept);
+    if (!(kept && prb_proc_line(proc, "net/dev", &kept->fd, &text)) &&
+        !prb_proc_text(proc, "net/dev", &text, err))
+        return false;
+    if (!prb_interfaces_parse(text.data, out, err))
+        return false;
+    if (kept && kept->no_rdma)
+        return true;
+    size_t before = out->count;
+    bool good = prb_interfaces_rdma("/sys/class/infiniband", out, err);
+    if (kept)
+        kept->no_rdma = good && out->count == before;
+    return good;
 }

@@ -23,8 +23,17 @@ struct prb_interfaces {
 void prb_interfaces_deinit(struct prb_interfaces *interfaces);
 PRB_DEFINE_AUTO(prb_interfaces, struct prb_interfaces, prb_interfaces_deinit)
 
-/* Of the network namespace of the process, and, where the machine has any, of RDMA ports. */
-bool prb_interfaces_read(struct prb_proc *proc, struct prb_interfaces *out, struct prb_error *err);
+/* For who asks again and again: a descriptor, and that the machine has no RDMA, which is looked at
+ * anew once in a minute; so is which network namespace the process is in. */
+struct prb_interfaces_kept {
+    int fd;      /* -1: none */
+    double anew; /* s, monotonic */
+    bool no_rdma;
+};
+/* Of the network namespace of the process, and, where the machine has any, of RDMA ports.  kept: or
+ * NULL. */
+bool prb_interfaces_read(struct prb_proc *proc, struct prb_interfaces_kept *kept,
+                         struct prb_interfaces *out, struct prb_error *err);
 /* The text of net/dev. */
 bool prb_interfaces_parse(const char *text, struct prb_interfaces *out, struct prb_error *err);
 /* Ports below a folder such as /sys/class/infiniband; one that is not there has none. */

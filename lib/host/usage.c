@@ -12,51 +12,83 @@
 /* proc_pid_stat(5) */
 enum { MINFLT = 10, MAJFLT = 12 };
 
-static void drop_descriptor(struct prb_usage_count *one)
+static void drop_descriptors(struct prb_usage_count *one)
 {
-    if (one->schedstat >= 0)
-        close(one->schedstat);
-    one->schedstat = -1;
+    for (size_t i = 0; i < PRB_USAGE_TEXTS; i++) {
+        if (one->kept[i] >= 0)
+            close(one->kept[i]);
+        one->kept[i] = -1;
+    }
+}
+
+/* They move from an earlier reading of the same thread, if there is one. */
+static void take_descriptors(struct prb_usage_count *before, struct prb_usage_count *out)
+{
+    for (size_t i = 0; i < PRB_USAGE_TEXTS; i++) {
+        out->kept[i] = before ? before->kept[i] : -1;
+        if (before)
+            before->kept[i] = -1;
+    }
 }
 
 void prb_usage_deinit(struct prb_usage *usage)
 {
     for (size_t i = 0; i < usage->count; i++)
-        drop_descriptor(&usage->items[i]);
+        drop_descriptors(&usage->items[i]);
     free(usage->items);
 }
 
-static void read_schedstat(struct prb_proc *proc, const char *name, bool keep,
-                           struct prb_usage_count *out)
+struct reading {
+    struct prb_proc *proc;
+    bool switches, keep;
+    struct prb_buf text; /* of the last that was read */
+};
+
+static bool read_text(struct reading *reading, struct prb_usage_count *of, int which,
+                      const char *name)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    unsigned long long on_cpu, wait, slices;
-    bool read = keep ? prb_proc_line(proc, name, &out->schedstat, &text)
-                     : prb_proc_text(proc, name, &text, NULL);
-    if (!read || sscanf(text.data, "%llu %llu %llu", &on_cpu, &wait, &slices) != 3)
-        return;
-    out->on_cpu = (double)on_cpu * 1e-9;
-    out->wait = (double)wait * 1e-9;
-    out->slices = (int64_t)slices;
+    char path[64];
+    if (of->tid)
+        snprintf(path, sizeof path, "task/%d/%s", (int)of->tid, name);
+    reading->text.len = 0;
+    return (reading->keep
+                ? prb_proc_line(reading->proc, of->tid ? path : name, &of->kept[which],
+                                &reading->text)
+                : prb_proc_text(reading->proc, of->tid ? path : name, &reading->text, NULL)) &&
+           reading->text.data;
 }
 
-static void read_switches(struct prb_proc *proc, const char *name, struct prb_usage_count *out)
+static void read_schedstat(struct reading *reading, struct prb_usage_count *out)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, name, &text, NULL))
+    char *slices, *wait, *end;
+    if (!read_text(reading, out, PRB_USAGE_SCHEDSTAT, "schedstat"))
         return;
-    if (!prb_status_number(&text, "voluntary_ctxt_switches", &out->voluntary))
+    unsigned long long on_cpu = strtoull(reading->text.data, &wait, 10);
+    unsigned long long waited = strtoull(wait, &slices, 10), count = strtoull(slices, &end, 10);
+    if (wait == reading->text.data || slices == wait || end == slices)
+        return;
+    out->on_cpu = (double)on_cpu * 1e-9;
+    out->wait = (double)waited * 1e-9;
+    out->slices = (int64_t)count;
+}
+
+static void read_switches(struct reading *reading, struct prb_usage_count *out)
+{
+    if (!read_text(reading, out, PRB_USAGE_STATUS, "status"))
+        return;
+    if (!prb_status_number(&reading->text, "voluntary_ctxt_switches", &out->voluntary))
         out->voluntary = -1;
-    if (!prb_status_number(&text, "nonvoluntary_ctxt_switches", &out->forced))
+    if (!prb_status_number(&reading->text, "nonvoluntary_ctxt_switches", &out->forced))
         out->forced = -1;
 }
 
-static bool read_stat(struct prb_proc *proc, const char *name, struct prb_usage_count *out)
+static bool read_stat(struct reading *reading, struct prb_usage_count *out)
 {
     const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     struct prb_stat stat;
     out->at = prb_clock_s();
-    if (!prb_stat_read(proc, name, &stat))
+    if (!read_text(reading, out, PRB_USAGE_STAT, "stat") ||
+        !prb_stat_parse(reading->text.data, &stat))
         return false;
     memcpy(out->comm, stat.comm, sizeof out->comm);
     out->state = stat.state;
@@ -75,11 +107,10 @@ static bool has_not_run(const struct prb_usage_count *before, const struct prb_u
            before->slices == now->slices;
 }
 
-/* before: the same thread's earlier one, or NULL; keep: its descriptor moves to the new one. */
-static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches, bool keep,
-                        struct prb_usage_count *before, struct prb_usage_count *out)
+/* before: the same thread's earlier one, or NULL.  False: it has ended. */
+static bool read_thread(struct reading *reading, pid_t tid, struct prb_usage_count *before,
+                        struct prb_usage_count *out)
 {
-    char name[64];
     *out = (struct prb_usage_count){.tid = tid,
                                     .on_cpu = -1,
                                     .wait = -1,
@@ -87,38 +118,32 @@ static bool read_thread(struct prb_proc *proc, pid_t tid, bool switches, bool ke
                                     .voluntary = -1,
                                     .forced = -1,
                                     .read = -1,
-                                    .written = -1,
-                                    .schedstat = before ? before->schedstat : -1};
-    if (before)
-        before->schedstat = -1;
-    snprintf(name, sizeof name, "task/%d/schedstat", (int)tid);
-    read_schedstat(proc, name, keep, out);
+                                    .written = -1};
+    take_descriptors(before, out);
+    read_schedstat(reading, out);
     if (has_not_run(before, out)) {
-        int descriptor = out->schedstat;
+        struct prb_usage_count read = *out;
         *out = *before;
-        out->schedstat = descriptor;
+        take_descriptors(&read, out);
         out->at = prb_clock_s();
         return true;
     }
-    snprintf(name, sizeof name, "task/%d/stat", (int)tid);
-    if (!read_stat(proc, name, out)) {
-        drop_descriptor(out);
+    if (!read_stat(reading, out)) {
+        drop_descriptors(out);
         return false;
     }
-    snprintf(name, sizeof name, "task/%d/status", (int)tid);
-    if (switches)
-        read_switches(proc, name, out);
+    if (reading->switches)
+        read_switches(reading, out);
     return true;
 }
 
-static void read_bytes(struct prb_proc *proc, struct prb_usage_count *out)
+static void read_bytes(struct reading *reading, struct prb_usage_count *out)
 {
-    PRB_AUTO(prb_buf) struct prb_buf text = {0};
-    if (!prb_proc_text(proc, "io", &text, NULL))
+    if (!read_text(reading, out, PRB_USAGE_IO, "io"))
         return;
-    if (!prb_status_number(&text, "read_bytes", &out->read))
+    if (!prb_status_number(&reading->text, "read_bytes", &out->read))
         out->read = -1;
-    if (!prb_status_number(&text, "write_bytes", &out->written))
+    if (!prb_status_number(&reading->text, "write_bytes", &out->written))
         out->written = -1;
 }
 
@@ -137,55 +162,107 @@ static void add_thread(struct prb_usage_count *sum, const struct prb_usage_count
     add_count(&sum->forced, thread->forced);
 }
 
-/* The process, whose stat counts threads that have ended, too; what stat has not is the sum of the
- * threads there are. */
-static bool read_process(struct prb_proc *proc, const struct prb_usage *threads,
+/* The process, whose stat counts threads that have ended, too. */
+static bool read_process(struct reading *reading, struct prb_usage_count *before,
                          struct prb_usage_count *out)
 {
-    *out = (struct prb_usage_count){.read = -1, .written = -1, .schedstat = -1};
-    if (!read_stat(proc, "stat", out))
+    *out = (struct prb_usage_count){.read = -1, .written = -1};
+    take_descriptors(before, out);
+    if (!read_stat(reading, out))
         return false;
-    for (size_t i = 1; i < threads->count; i++)
-        add_thread(out, &threads->items[i]);
-    read_bytes(proc, out);
+    read_bytes(reading, out);
     return true;
+}
+
+/* What stat has not is the sum of the threads there are. */
+static void sum_up(struct prb_usage *usage)
+{
+    struct prb_usage_count *sum = &usage->items[0];
+    sum->on_cpu = sum->wait = 0;
+    sum->voluntary = sum->forced = 0;
+    for (size_t i = 1; i < usage->count; i++)
+        add_thread(sum, &usage->items[i]);
 }
 
 void prb_usage_read_switches(struct prb_proc *proc, struct prb_usage_count *thread)
 {
-    char name[64];
-    snprintf(name, sizeof name, "task/%d/status", (int)thread->tid);
-    read_switches(proc, name, thread);
+    struct reading reading = {.proc = proc, .keep = true};
+    read_switches(&reading, thread);
+    prb_buf_deinit(&reading.text);
 }
 
-/* prb_usage_next, to take its descriptor. */
+/* prb_usage_next, to take its descriptors. */
 static struct prb_usage_count *next_of(struct prb_usage *before, size_t *at, pid_t tid)
 {
     const struct prb_usage_count *one = before ? prb_usage_next(before, at, tid) : NULL;
     return one ? &before->items[one - before->items] : NULL;
 }
 
-bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
-                    struct prb_usage *out, struct prb_error *err)
+/* Add the threads of an earlier reading.  False: one has ended, and another may have begun. */
+static bool read_same(struct reading *reading, struct prb_usage *before, struct prb_usage *out)
+{
+    for (size_t i = 1; i < before->count; i++)
+        out->count +=
+            read_thread(reading, before->items[i].tid, &before->items[i], &out->items[out->count]);
+    return out->count == before->count;
+}
+
+static bool read_listed(struct reading *reading, struct prb_usage *before, struct prb_usage *out,
+                        struct prb_error *err)
 {
     size_t at = 0;
     PRB_AUTO(prb_tasks) struct prb_tasks tasks = {0};
-    PRB_AUTO(prb_usage) struct prb_usage usage = {0};
-    if (!prb_proc_tids(proc, &tasks, err))
+    if (!prb_proc_tids(reading->proc, &tasks, err))
         return false;
-    usage.items = calloc(tasks.count + 1, sizeof *usage.items);
-    if (!usage.items)
+    struct prb_usage_count *more = reallocarray(out->items, tasks.count + 1, sizeof *out->items);
+    if (!more)
         return prb_nomem(err);
-    usage.count = 1;
-    usage.items[0].schedstat = -1;
+    out->items = more;
     for (size_t i = 0; i < tasks.count; i++)
-        usage.count +=
-            read_thread(proc, tasks.items[i].tid, switches, before != NULL,
-                        next_of(before, &at, tasks.items[i].tid), &usage.items[usage.count]);
-    if (!read_process(proc, &usage, &usage.items[0]))
-        return prb_proc_check(proc, err) &&
+        out->count +=
+            read_thread(reading, tasks.items[i].tid, next_of(before, &at, tasks.items[i].tid),
+                        &out->items[out->count]);
+    return true;
+}
+
+static bool read_all(struct reading *reading, struct prb_usage *before, struct prb_usage *out,
+                     struct prb_error *err)
+{
+    size_t earlier = before ? before->count : 0;
+    if (!(out->items = calloc(earlier + 1, sizeof *out->items)))
+        return prb_nomem(err);
+    if (!read_process(reading, earlier ? &before->items[0] : NULL, &out->items[0])) {
+        drop_descriptors(&out->items[0]);
+        return prb_proc_check(reading->proc, err) &&
                prb_fail(err, PRB_UNSUPPORTED, "there is no /proc/%d/stat to read",
-                        (int)prb_proc_pid(proc));
+                        (int)prb_proc_pid(reading->proc));
+    }
+    out->count = 1;
+    if (earlier < 2 || (uint64_t)out->items[0].threads != earlier - 1)
+        return read_listed(reading, before, out, err);
+    if (read_same(reading, before, out))
+        return true;
+    PRB_AUTO(prb_usage) struct prb_usage part = *out;
+    *out = (struct prb_usage){.items = malloc(sizeof *out->items), .count = 1};
+    if (!out->items) {
+        out->count = 0;
+        return prb_nomem(err);
+    }
+    out->items[0] = part.items[0];
+    take_descriptors(&part.items[0], &out->items[0]);
+    return read_listed(reading, &part, out, err);
+}
+
+bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
+                    struct prb_usage *out, struct prb_error *err)
+{
+    struct reading reading = {.proc = proc, .switches = switches, .keep = before != NULL};
+    PRB_AUTO(prb_usage) struct prb_usage usage = {0};
+    bool good = read_all(&reading, before, &usage, err);
+    prb_buf_deinit(&reading.text);
+    if (!good)
+        return false;
+    sum_up(&usage);
     *out = usage;
     usage = (struct prb_usage){0};
     return true;

@@ -11,6 +11,15 @@
 
 #include "proc/proc.h"
 
+/* Of a thread; the process has its stat and io. */
+enum {
+    PRB_USAGE_STAT,
+    PRB_USAGE_SCHEDSTAT,
+    PRB_USAGE_STATUS,
+    PRB_USAGE_IO = PRB_USAGE_SCHEDSTAT,
+    PRB_USAGE_TEXTS = 3
+};
+
 /* One thread, or the whole process: counters since it began.  -1: not known. */
 struct prb_usage_count {
     pid_t tid; /* 0: the process */
@@ -24,7 +33,7 @@ struct prb_usage_count {
     int64_t voluntary, forced; /* switches */
     int64_t read, written;     /* bytes, of the process alone, as the rest */
     int64_t resident, threads; /* now: bytes; how many */
-    int schedstat;             /* a descriptor of the thread's, to read it again; -1: none */
+    int kept[PRB_USAGE_TEXTS]; /* descriptors, to read them again; -1: none */
 };
 
 struct prb_usage {
@@ -38,7 +47,8 @@ PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
  * switches: read those, too: they are most of the cost (10 of 15 µs a thread).  before: an earlier
  * reading, or NULL; a thread that has not run since has its numbers, with the time of now: half the
  * cost.  Its state is that of then, so one that has waited for a CPU all the time may say S.  With
- * it descriptors are kept, and move from one reading to the next.
+ * it descriptors are kept, and move from one reading to the next; and where the process has as many
+ * threads as then, of which none has ended, these are its threads: its folder is not listed.
  */
 bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
                     struct prb_usage *out, struct prb_error *err);

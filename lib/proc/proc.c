@@ -130,8 +130,8 @@ bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
             prb_proc_record_text(proc, name, out, from, err));
 }
 
-#define KEPT_MAX 512  /* descriptors from there on are for others */
-#define KEPT_LINE 512 /* bytes of a line */
+#define KEPT_MAX 512   /* descriptors from there on are for others */
+#define KEPT_LINE 2048 /* bytes */
 
 bool prb_proc_line(struct prb_proc *proc, const char *name, int *fd, struct prb_buf *out)
 {
@@ -145,6 +145,8 @@ bool prb_proc_line(struct prb_proc *proc, const char *name, int *fd, struct prb_
         close(*fd);
         *fd = -1;
     }
+    if (len == sizeof line) /* there may be more */
+        return prb_proc_text(proc, name, out, NULL);
     if (len > 0)
         prb_buf_add(out, line, (size_t)len);
     return len > 0 && prb_buf_ok(out);

@@ -99,8 +99,8 @@ bool prb_proc_check(struct prb_proc *proc, struct prb_error *err);
 /* Append a text of /proc/PID; at most 16 MiB.  UNSUPPORTED when a core does not know it. */
 bool prb_proc_text(struct prb_proc *proc, const char *name, struct prb_buf *out,
                    struct prb_error *err);
-/* The same of a text of one line, by a descriptor that is kept in *fd for the next time: a tenth of
- * the cost.  -1 at first; the caller closes it.  Where none can be kept, as prb_proc_text.  False:
+/* The same of a short text, by a descriptor that is kept in *fd for the next time: a tenth of the
+ * cost.  -1 at first; the caller closes it.  Where none can be kept, as prb_proc_text.  False:
  * there is no such text any more. */
 bool prb_proc_line(struct prb_proc *proc, const char *name, int *fd, struct prb_buf *out);
 /* Maps, read once and saved; refresh reads them again.  Borrowed until the next refresh. */

@@ -27,7 +27,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     if (!prb_rows_target(rows))
         return true;
     if (!prb_rows_alive(rows, err) ||
-        !prb_interfaces_read(prb_rows_target(rows)->proc, &found, err))
+        !prb_interfaces_read(prb_rows_target(rows)->proc, NULL, &found, err))
         return false;
     for (size_t i = 0; i < found.count; i++) {
         const struct prb_interface *one = &found.items[i];

@@ -12,7 +12,8 @@ bool prb_row_memory(struct prb_rows *rows, struct prb_error *err)
     struct prb_cgroup group;
     PRB_AUTO(prb_cgroup_mounts) struct prb_cgroup_mounts mounts = {0};
     bool share = prb_rows_wants(rows, "pss") || prb_rows_wants(rows, "uss");
-    if (!prb_rows_alive(rows, err) || !prb_memory_usage_read(target->proc, share, &usage, err))
+    if (!prb_rows_alive(rows, err) ||
+        !prb_memory_usage_read(target->proc, share, NULL, &usage, err))
         return false;
     prb_row_begin(rows);
     prb_row_moment(rows);
