@@ -15,7 +15,9 @@
 #include "collect/parts.h"
 #include "table/recorded/folder.h"
 
-#define SEARCH 10.0 /* s between two looks at all processes */
+#define SEARCH 10.0     /* s between two looks at processes that are new */
+#define SEARCH_ALL 60.0 /* the same, at all */
+#define LOOKS 2         /* at one that is new */
 
 static ino_t mounts_of(int proc, const char *pid)
 {
@@ -71,26 +73,64 @@ static bool look_at(struct prb_collection *collection, pid_t pid, struct prb_err
     return true;
 }
 
+/*
+ * How often a process was looked at in the last searches: one enters its container a moment after
+ * it has begun, and seldom later.  The pids of a search ascend, as those of the last.
+ */
+static unsigned looks_at(const struct prb_collection *collection, size_t *at, pid_t pid)
+{
+    while (*at < collection->found_count && collection->found[*at].pid < pid)
+        ++*at;
+    return *at < collection->found_count && collection->found[*at].pid == pid
+               ? collection->found[*at].looks
+               : 0;
+}
+
+static bool is_of_another(int proc, const char *pid, ino_t own)
+{
+    struct stat st;
+    if (fstatat(proc, pid, &st, 0) != 0 || st.st_uid != geteuid())
+        return false;
+    ino_t mounts = mounts_of(proc, pid);
+    return mounts && mounts != own;
+}
+
+static bool search(struct prb_collection *collection, int proc, DIR *dir, bool all,
+                   struct prb_error *err)
+{
+    ino_t own = mounts_of(proc, "self");
+    struct prb_searched *found = NULL;
+    size_t count = 0, cap = 0, at = 0;
+    bool good = true;
+    for (struct dirent *entry; own && good && (entry = readdir(dir));) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        pid_t pid = (pid_t)atol(entry->d_name);
+        unsigned looks = all ? 0 : looks_at(collection, &at, pid);
+        if (looks < LOOKS && is_of_another(proc, entry->d_name, own))
+            good = look_at(collection, pid, err);
+        if (PRB_GROW(found, count, cap))
+            found[count++] = (struct prb_searched){pid, looks < LOOKS ? looks + 1 : looks};
+    }
+    free(collection->found);
+    collection->found = found;
+    collection->found_count = count;
+    return good;
+}
+
 bool prb_collection_search(struct prb_collection *collection, struct prb_error *err)
 {
     double time = prb_clock_s();
     if (collection->searched > 0 && time < collection->searched + SEARCH)
         return true;
+    bool all = collection->searched_all <= 0 || time >= collection->searched_all + SEARCH_ALL;
     collection->searched = time;
+    if (all)
+        collection->searched_all = time;
     PRB_AUTO_FD int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ino_t own = proc >= 0 ? mounts_of(proc, "self") : 0;
-    int copy = own ? openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int copy = proc >= 0 ? openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     if (!dir && copy >= 0)
         close(copy);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        struct stat st;
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-            fstatat(proc, entry->d_name, &st, 0) != 0 || st.st_uid != geteuid())
-            continue;
-        ino_t mounts = mounts_of(proc, entry->d_name);
-        if (mounts && mounts != own && !look_at(collection, (pid_t)atol(entry->d_name), err))
-            return false;
-    }
-    return true;
+    return !dir || search(collection, proc, dir, all, err);
 }

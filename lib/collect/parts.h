@@ -44,6 +44,7 @@ struct prb_collected { /* one process that has a folder of rings */
     pid_t pid;
     uint64_t started;
     int folder;
+    int pidfd;        /* that says when it ends; -1: none */
     bool ended, done; /* done: everything of it is in its file */
     bool seen;        /* its folder is still there */
     bool elsewhere;   /* in a container: no path of ours leads there */
@@ -86,6 +87,10 @@ extern const size_t prb_collect_rule_count;
 /* ---- processes.c: all of them ---- */
 
 #define PRB_COLLECTED_MAX 10000
+struct prb_searched { /* a process that was looked at (containers.c) */
+    pid_t pid;
+    unsigned looks;
+};
 struct prb_collection {
     const char *store; /* folder */
     struct prb_collected *items;
@@ -98,9 +103,16 @@ struct prb_collection {
     } *files;
     size_t file_count, file_cap;
     struct prb_cgroup_mounts mounts;
-    double next_gpus;   /* s, monotonic: when these are asked again */
-    double searched;    /* s, monotonic: when all processes were looked at */
-    bool wishes_change; /* how long something is kept was changed */
+    double next_gpus; /* s, monotonic: when these are asked again */
+    double searched;  /* s, monotonic: when all processes were looked at */
+    double searched_all;
+    struct prb_searched *found; /* the processes of then, ascending */
+    size_t found_count;
+    struct prb_listed {
+        ino_t inode;
+        struct timespec changed; /* 0: it may change without a change of this */
+    } places[PRB_RING_PLACES];   /* folders of data, as they were listed */
+    bool wishes_change;          /* how long something is kept was changed */
 };
 void prb_collection_deinit(struct prb_collection *collection);
 PRB_DEFINE_AUTO(prb_collection, struct prb_collection, prb_collection_deinit)

@@ -1,12 +1,15 @@
 /* The processes that record: their folders of rings, and the files that these go to. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "collect/parts.h"
 #include "ring/folder.h"
 #include "store/folder.h"
@@ -71,6 +74,7 @@ void prb_collection_deinit(struct prb_collection *collection)
         forget(collection, collection->count - 1);
     free(collection->items);
     free(collection->files);
+    free(collection->found);
     prb_cgroup_mounts_deinit(&collection->mounts);
 }
 
@@ -146,8 +150,8 @@ struct prb_collected *prb_collection_add(struct prb_collection *collection, pid_
     if (!PRB_GROW(collection->items, collection->count, collection->cap))
         return PRB_NULL(prb_nomem(err));
     struct prb_collected *process = &collection->items[collection->count++];
-    *process =
-        (struct prb_collected){.pid = pid, .started = started, .folder = folder, .seen = true};
+    *process = (struct prb_collected){
+        .pid = pid, .started = started, .folder = folder, .pidfd = -1, .seen = true};
     for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
         process->settings[i] = -1;
     return process;
@@ -192,34 +196,87 @@ static bool look_in(struct prb_collection *collection, const char *path, struct 
     return true;
 }
 
-bool prb_collection_look(struct prb_collection *collection, struct prb_error *err)
+/* A folder that comes or goes changes the time of the one that it is in, but for one that comes
+ * within the clock's tick of the last: that is seen by the next look. */
+static bool is_listed(struct prb_listed *listed, const char *path)
 {
-    const char *wanted = getenv(PRB_RING_DATA_VARIABLE);
-    uint64_t user_namespace = prb_ring_user_namespace("/proc/self");
+    struct stat st;
+    struct timespec now;
+    struct prb_listed as_it_is = {0};
+    if (stat(path, &st) == 0)
+        as_it_is = (struct prb_listed){st.st_ino, st.st_mtim};
+    bool same = as_it_is.inode == listed->inode &&
+                memcmp(&as_it_is.changed, &listed->changed, sizeof listed->changed) == 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *listed = as_it_is;
+    if (now.tv_sec <= as_it_is.changed.tv_sec + 1)
+        listed->changed = (struct timespec){0};
+    return same;
+}
+
+static bool look_everywhere(struct prb_collection *collection,
+                            const char paths[][PRB_RING_PATH_MAX], size_t count,
+                            struct prb_error *err)
+{
     for (size_t i = 0; i < collection->count; i++)
         collection->items[i].seen = collection->items[i].elsewhere && !collection->items[i].done;
-    if (wanted && *wanted == '/') {
-        if (!look_in(collection, wanted, err))
+    for (size_t i = 0; i < count; i++)
+        if (!look_in(collection, paths[i], err)) {
+            memset(collection->places, 0, sizeof collection->places);
             return false;
-    } else {
-        for (size_t i = 0; i < PRB_RING_PLACES; i++) {
-            char path[PRB_RING_PATH_MAX];
-            prb_ring_place(i, geteuid(), user_namespace, path);
-            if (!look_in(collection, path, err))
-                return false;
         }
-    }
     for (size_t i = collection->count; i--;)
         if (!collection->items[i].seen)
             forget(collection, i);
-    return prb_collection_search(collection, err);
+    return true;
+}
+
+bool prb_collection_look(struct prb_collection *collection, struct prb_error *err)
+{
+    char paths[PRB_RING_PLACES][PRB_RING_PATH_MAX];
+    const char *wanted = getenv(PRB_RING_DATA_VARIABLE);
+    bool given = wanted && *wanted == '/' && strlen(wanted) < PRB_RING_PATH_MAX, same = true;
+    uint64_t user_namespace = given ? 0 : prb_ring_user_namespace("/proc/self");
+    size_t count = given ? 1 : PRB_RING_PLACES;
+    for (size_t i = 0; i < count; i++) {
+        if (given)
+            snprintf(paths[i], sizeof paths[i], "%s", wanted);
+        else
+            prb_ring_place(i, geteuid(), user_namespace, paths[i]);
+        same = is_listed(&collection->places[i], paths[i]) && same;
+    }
+    for (size_t i = 0; i < collection->count; i++)
+        same = same && !(collection->items[i].elsewhere && collection->items[i].done);
+    return (same || look_everywhere(collection, paths, count, err)) &&
+           prb_collection_search(collection, err);
+}
+
+/* A descriptor of the process says that it runs at a tenth of the cost of its text in /proc. */
+static bool has_ended(struct prb_collected *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    char path[32];
+    uint64_t started;
+    if (process->pidfd >= 0 && poll(&end, 1, 0) == 0)
+        return false;
+    if (prb_ring_folder_ended(process->folder, process->pid, process->started))
+        return true;
+    if (process->pidfd >= 0)
+        return false;
+    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    snprintf(path, sizeof path, "/proc/%d", (int)process->pid);
+    if (process->pidfd >= 0 && (!prb_ring_started(path, &started) || started != process->started)) {
+        close(process->pidfd); /* another one has its folder */
+        process->pidfd = -1;
+    }
+    return false;
 }
 
 static bool move_one(struct prb_collection *collection, struct prb_collected *process, bool all,
                      uint64_t *rows_out, bool *wishes_out, struct prb_error *err)
 {
     if (!process->ended)
-        process->ended = prb_ring_folder_ended(process->folder, process->pid, process->started);
+        process->ended = has_ended(process);
     if (process->done || !enter(collection, process, err) ||
         !prb_collect_rings(process, all, rows_out, err))
         return process->done;

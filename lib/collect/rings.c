@@ -30,7 +30,9 @@ void prb_collected_deinit(struct prb_collected *process)
     prb_collect_host_free(process->host);
     if (process->folder >= 0)
         close(process->folder);
-    *process = (struct prb_collected){.folder = -1};
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    *process = (struct prb_collected){.folder = -1, .pidfd = -1};
 }
 
 /* ---- finding ---- */
