@@ -1,5 +1,7 @@
 """What a profile says is true: known shares, no stack that never was, no name of a function that is gone."""
 
+import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -94,26 +96,34 @@ def test_a_generator_is_not_the_outermost_frame(start, python, tmp_path):
     assert told.dropped <= max(2, 0.03 * told.threads), told.text
 
 
-@pytest.mark.parametrize("how", ["spins", "sleeps"])
-def test_no_name_of_a_dead_function(start, python, tmp_path, how):
+def test_no_name_of_a_dead_function(start, python, tmp_path):
     """Code objects are freed and their addresses used again: a sample never tells a function that had ended before."""
-    log = "/tmp/probing-reborn-{}-{}".format(os.getpid(), how)  # as the target sees it
-    log_here = pathlib.Path((python.root or "") + log)
-    target = start(python, "reborn.py", log, how)
-    profile(target.pid, tmp_path / "p.db", "-r", 1000, "--idle", seconds=3)
-    target.end()
-    lives = {name: (float(begin), float(end)) for name, begin, end in
-             (line.split() for line in log_here.read_text().splitlines())}
-    log_here.unlink()
-    with sqlite3.connect(str(tmp_path / "p.db")) as db:
-        began = db.execute("SELECT value FROM meta WHERE key = 'start'").fetchone()[0]
-        rows = db.execute("SELECT functions.name, stays.start_ns FROM stays JOIN stacks ON stacks.id = stays.stack "
-                          "JOIN frames ON frames.id = stacks.frame JOIN functions ON functions.id = frames.function "
-                          "WHERE functions.name LIKE 'made_%'").fetchall()
-    assert len({name for name, _ in rows}) > 50
-    for name, ns in rows:
-        if name in lives:
-            assert lives[name][1] > began + ns * 1e-9 - 0.003, (name, lives[name], began + ns * 1e-9)
+    if python.container:
+        pytest.skip("read the same there")
+
+    logs = {how: "/tmp/probing-reborn-{}-{}".format(os.getpid(), how) for how in ("spins", "sleeps")}  # as the target sees it
+    targets = {how: start(python, "reborn.py", log, how) for how, log in logs.items()}
+
+    def sampled(how):
+        profile(targets[how].pid, tmp_path / (how + ".db"), "-r", 1000, "--idle", seconds=2)
+        targets[how].end()
+        log_here = pathlib.Path((python.root or "") + logs[how])
+        lives = {name: (float(begin), float(end)) for name, begin, end in (line.split() for line in log_here.read_text().splitlines())}
+        log_here.unlink()
+        return lives
+
+    with concurrent.futures.ThreadPoolExecutor() as both:
+        lives_of = dict(zip(logs, both.map(sampled, logs)))
+    for how, lives in lives_of.items():
+        with contextlib.closing(sqlite3.connect(str(tmp_path / (how + ".db")))) as db:
+            began = db.execute("SELECT value FROM meta WHERE key = 'start'").fetchone()[0]
+            rows = db.execute("SELECT functions.name, stays.start_ns FROM stays JOIN stacks ON stacks.id = stays.stack "
+                              "JOIN frames ON frames.id = stacks.frame JOIN functions ON functions.id = frames.function "
+                              "WHERE functions.name LIKE 'made_%'").fetchall()
+        assert len({name for name, _ in rows}) > 25, how
+        for name, ns in rows:
+            if name in lives:
+                assert lives[name][1] > began + ns * 1e-9 - 0.003, (how, name, lives[name], began + ns * 1e-9)
 
 
 def test_threads_are_born_and_end(start, any_python, tmp_path):
