@@ -307,7 +307,7 @@ static void scan(struct agent *agent)
     struct prb_error err = {0};
     struct prb_fleet_members before = agent->entry.members;
     agent->entry.members = (struct prb_fleet_members){0};
-    if (!prb_fleet_members_find(&agent->entry.members, &err)) {
+    if (!prb_fleet_members_find(agent->options->all_users, &agent->entry.members, &err)) {
         prb_agent_log(agent->log, "looking for ranks: %s", err.text);
         prb_fleet_members_deinit(&agent->entry.members);
         agent->entry.members = before;

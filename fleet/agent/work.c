@@ -583,7 +583,7 @@ static bool start(struct prb_agent_work *work, int number, struct prb_error *err
             (struct prb_go){.agent = work->options.key, .trusted = work->options.trusted[number]};
     if (number < CLASSES && !work->options.allowed[number])
         return true;
-    if (!(lane->host = prb_fleet_host_new(work->options.host, err)))
+    if (!(lane->host = prb_fleet_host_new(work->options.host, work->options.all_users, err)))
         return false;
     lane->runs = pthread_create(&lane->thread, NULL, run, lane) == 0;
     return lane->runs || prb_fail(err, PRB_NOMEM, "no thread can be made");

@@ -59,7 +59,7 @@ struct prb_fleet_transport *prb_fleet_local_open(struct prb_error *err)
     if (!local)
         return PRB_NULL(prb_nomem(err));
     local->base.ops = &ops;
-    local->host = prb_fleet_host_new(NULL, err);
+    local->host = prb_fleet_host_new(NULL, false, err);
     if (local->host)
         return &local->base;
     free(local);

@@ -32,7 +32,7 @@ bool prb_cluster_own(struct prb_cluster_hosts *out, struct prb_error *err)
 {
     PRB_AUTO(prb_roster_entry) struct prb_roster_entry entry = {0};
     *out = (struct prb_cluster_hosts){0};
-    if (!prb_roster_own(&entry, err) || !prb_fleet_members_find(&entry.members, err))
+    if (!prb_roster_own(&entry, err) || !prb_fleet_members_find(false, &entry.members, err))
         return false;
     if (!(out->items = calloc(1, sizeof *out->items)))
         return prb_nomem(err);

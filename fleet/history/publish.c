@@ -426,7 +426,8 @@ static void round_of(struct prb_publisher *publisher)
 {
     PRB_AUTO(prb_fleet_members) struct prb_fleet_members members = {0};
     struct prb_error err = {0};
-    bool good = begin_stream(publisher, &err) && prb_fleet_members_find(&members, &err);
+    bool good = begin_stream(publisher, &err) &&
+                prb_fleet_members_find(publisher->options->all_users, &members, &err);
     for (size_t i = 0; good && i < publisher->places.count; i++)
         publisher->places.items[i].lives = false;
     for (size_t i = 0; good && i < members.count; i++)

@@ -17,6 +17,7 @@
 
 struct prb_fleet_host {
     char name[80];
+    bool all_users;
     struct prb_fleet_members members;
     struct prb_fleet_child *children; /* those of members are found by pid and start */
     size_t count, cap;
@@ -30,11 +31,12 @@ struct work {
     struct prb_fleet_reply reply;
 };
 
-struct prb_fleet_host *prb_fleet_host_new(const char *name, struct prb_error *err)
+struct prb_fleet_host *prb_fleet_host_new(const char *name, bool all_users, struct prb_error *err)
 {
     struct prb_fleet_host *host = calloc(1, sizeof *host);
     if (!host)
         return PRB_NULL(prb_nomem(err));
+    host->all_users = all_users;
     if (name)
         snprintf(host->name, sizeof host->name, "%s", name);
     else if (gethostname(host->name, sizeof host->name - 1) != 0)
@@ -83,7 +85,7 @@ static void end_strangers(struct prb_fleet_host *host)
 const struct prb_fleet_members *prb_fleet_host_look(struct prb_fleet_host *host,
                                                     struct prb_error *err)
 {
-    if (!prb_fleet_members_find(&host->members, err))
+    if (!prb_fleet_members_find(host->all_users, &host->members, err))
         return NULL;
     for (size_t i = 0; i < host->members.count; i++)
         snprintf(host->members.items[i].host, sizeof host->members.items[i].host, "%s", host->name);

@@ -17,17 +17,19 @@ struct prb_fleet_members {
 void prb_fleet_members_deinit(struct prb_fleet_members *members);
 PRB_DEFINE_AUTO(prb_fleet_members, struct prb_fleet_members, prb_fleet_members_deinit)
 /*
- * The ranks that run here (identity.c), of this user; root: of all users where none is its own, jobs
- * of different users being different jobs.  A rank claimed by two processes has its refused set.
+ * The ranks that run here (identity.c), of this user; root: of all users where none is its own, or
+ * all_users; jobs of different users are different jobs.  A rank claimed by two processes has its
+ * refused set.
  */
-bool prb_fleet_members_find(struct prb_fleet_members *out, struct prb_error *err);
+bool prb_fleet_members_find(bool all_users, struct prb_fleet_members *out, struct prb_error *err);
 /* The last step of that, for members of several hosts, too: sorts them, keeps the newest attempt of
  * each job and each rank once. */
 void prb_fleet_members_settle(struct prb_fleet_members *members);
 
 struct prb_fleet_host;
-/* name: as replies call this host; NULL: the node's. */
-struct prb_fleet_host *prb_fleet_host_new(const char *name, struct prb_error *err) PRB_MUST_CHECK;
+/* name: as replies call this host; NULL: the node's.  all_users: as of prb_fleet_members_find. */
+struct prb_fleet_host *prb_fleet_host_new(const char *name, bool all_users,
+                                          struct prb_error *err) PRB_MUST_CHECK;
 /* Ends the children. */
 void prb_fleet_host_free(struct prb_fleet_host *host);
 PRB_DEFINE_AUTO_PTR(prb_fleet_host, struct prb_fleet_host, prb_fleet_host_free)

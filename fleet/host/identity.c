@@ -149,7 +149,7 @@ static bool add_all(const struct prb_process_list *list, const bool *chosen, boo
     return true;
 }
 
-bool prb_fleet_members_find(struct prb_fleet_members *out, struct prb_error *err)
+bool prb_fleet_members_find(bool all_users, struct prb_fleet_members *out, struct prb_error *err)
 {
     PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
     if (!list)
@@ -159,7 +159,7 @@ bool prb_fleet_members_find(struct prb_fleet_members *out, struct prb_error *err
         return prb_nomem(err);
     out->count = out->stale = 0;
     prb_process_choose(list, 0, true, false, chosen);
-    if (!add_all(list, chosen, true, out) ||
+    if (!add_all(list, chosen, !all_users, out) ||
         (!out->count && geteuid() == 0 && !add_all(list, chosen, false, out)))
         return prb_nomem(err);
     prb_fleet_members_settle(out);

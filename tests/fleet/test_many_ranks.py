@@ -85,6 +85,20 @@ def test_other_release(bus, many):
     assert done.returncode == 0 and "1 host is of another release than this " in done.stderr and ": node00003 has 0.0.0" in done.stderr, done.stderr
 
 
+def test_clocks_apart(bus, many):
+    """How far a host's clock is off is told, and no answer depends on it."""
+    many.order("clock", 2, 2, 3600)
+    many.order("clock", 3, 3, -7200)
+    try:
+        nodes = {one["host"]: one for one in json.loads(bus.run("cluster", "nodes", "-f", "json").stdout)}
+        for host, wanted in (("node00001", 0), ("node00002", 3600), ("node00003", -7200)):
+            assert abs(nodes[host]["clock_offset"] - wanted) < 60 and nodes[host]["clock_error"] >= 0, nodes[host]
+        done, _, _ = look(bus, "backtrace", "--json")
+        assert done.returncode == 0 and shown(json.loads(done.stdout)["rows"]) == RECORD.groups(range(RANKS), "llama")
+    finally:
+        many.order("clock", 2, 3, 0)
+
+
 @pytest.mark.skipif(RANKS < 10000, reason="PROBING_FLEET_RANKS is not 10000")
 def test_soon(bus, many):
     """10,000 ranks within a second."""
