@@ -85,6 +85,80 @@ bool prb_job_sample(struct prb_job_sampling *sampling, double seconds, struct pr
     return false;
 }
 
+/* ---- as JSON ---- */
+
+static json_t *text_json(const char *text) { return text ? json_string(text) : json_null(); }
+
+static json_t *frames_json(const struct prb_profile *profile)
+{
+    static const char *const kinds[] = {"python", "native", "broken", "task"};
+    json_t *frames = json_array();
+    for (size_t i = 0; i < profile->frame_count; i++) {
+        const struct prb_profile_frame *frame = profile->frames + i;
+        const struct prb_profile_function *function = profile->functions + frame->function;
+        const char *file = function->short_filename ? function->short_filename : function->filename;
+        json_array_append_new(
+            frames, json_pack("{s:o,s:o,s:o,s:s}", "name",
+                              text_json(function->qualname ? function->qualname : function->name),
+                              "file", text_json(file), "line",
+                              frame->line > 0 ? json_integer(frame->line) : json_null(), "kind",
+                              kinds[function->kind]));
+    }
+    return frames;
+}
+
+static json_t *threads_json(const struct prb_profile *profile)
+{
+    json_t *threads = json_array();
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct prb_profile_thread *thread = profile->threads + i;
+        const struct prb_profile_process *process = profile->processes + thread->process;
+        json_array_append_new(threads, json_pack("{s:i,s:o,s:i,s:i}", "id", (int)thread->tid,
+                                                 "name", text_json(thread->name), "pid",
+                                                 (int)process->pid, "rank", process->rank));
+    }
+    return threads;
+}
+
+/* The root has frame -1. */
+static json_t *nodes_json(const struct prb_profile *profile)
+{
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < profile->node_count; i++)
+        json_array_append_new(nodes,
+                              json_pack("[I,I]", (json_int_t)profile->nodes[i].parent,
+                                        i ? (json_int_t)profile->nodes[i].frame : (json_int_t)-1));
+    return nodes;
+}
+
+static json_t *weights_json(const struct prb_profile *profile)
+{
+    json_t *weights = json_array();
+    for (size_t i = 0; i < profile->weight_count; i++) {
+        const struct prb_profile_weight *one = profile->weights + i;
+        json_array_append_new(weights, json_pack("[I,I,I]", (json_int_t)one->thread,
+                                                 (json_int_t)one->node, (json_int_t)one->samples));
+    }
+    return weights;
+}
+
+bool prb_job_profile_json(const struct prb_job_sampling *sampling, FILE *out, struct prb_error *err)
+{
+    const struct prb_profile *profile = sampling->sum.profile;
+    json_auto_t *told =
+        json_pack("{s:f,s:I,s:I,s:f,s:o,s:o,s:o,s:o}", "seconds", profile->seconds, "samples",
+                  (json_int_t)profile->samples, "dropped", (json_int_t)profile->dropped, "rate",
+                  profile->rate, "frames", frames_json(profile), "nodes", nodes_json(profile),
+                  "threads", threads_json(profile), "weights", weights_json(profile));
+    PRB_AUTO_FREE char *text = told ? json_dumps(told, JSON_COMPACT) : NULL;
+    if (!text)
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    fprintf(out, "%.*s,\"coverage\": ", (int)strlen(text) - 1, text);
+    prb_coverage_json(&sampling->coverage, out);
+    fputs("}\n", out);
+    return true;
+}
+
 /* ---- who is elsewhere ---- */
 
 #define COMPARED 200 /* functions with the most time */

@@ -33,6 +33,10 @@ bool prb_job_sampling_begin(struct prb_job_sampling *sampling, struct prb_error 
  */
 bool prb_job_sample(struct prb_job_sampling *sampling, double seconds, struct prb_error *err);
 
+/* The sum as one JSON object: "frames" and "nodes" once each, "threads" with the rank of each, "weights" as
+ * [thread, node, samples], "coverage". */
+bool prb_job_profile_json(const struct prb_job_sampling *sampling, FILE *out,
+                          struct prb_error *err);
 /* Say which ranks are elsewhere than the others: functions of which one has far more or less than
  * most. */
 void prb_job_note_uneven(const struct prb_profile *profile);

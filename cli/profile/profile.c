@@ -89,6 +89,7 @@ struct profiling {
     double seconds;
     pid_t child;
     bool progress;
+    bool json;    /* of a job: for programs, with the coverage */
     int wake;     /* of a job: a signal that ends it */
     double begun; /* s, monotonic: the same */
 };
@@ -123,6 +124,12 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
 {
     const char *wanted = p->run->options[FORMAT].text, *path = p->run->options[OUTPUT].text;
     const struct prb_profile_format *const *all = prb_profile_formats();
+    if (wanted && strcmp(wanted, "json") == 0 && prb_run_job(p->run)) {
+        p->json = true;
+        p->format = prb_profile_format_find("collapsed"); /* as that it has no times */
+        return !path || strcmp(path, "-") == 0 ||
+               prb_cli_fail(err, PRB_USAGE, "", "the format json goes to standard output");
+    }
     if (wanted && !(p->format = prb_profile_format_find(wanted))) {
         char names[200] = "";
         for (size_t i = 0; all[i]; i++)
@@ -427,6 +434,8 @@ static bool write_job(struct profiling *p, struct prb_job_sampling *sampling, st
         fputs("\r\033[K", stderr);
     if (!prb_run_covered(p->run, &sampling->coverage, err))
         return false;
+    if (p->json)
+        return prb_job_profile_json(sampling, stdout, err);
     /* Each rank has a clock of its own. */
     profile->skipped /= profile->process_count ? profile->process_count : 1;
     report(profile, p->run->verbose);
@@ -459,7 +468,7 @@ static bool run_job(struct profiling *p, struct prb_error *err)
     if (!prb_job_sampling_begin(&sampling, err))
         return false;
     choose_path_of(p, prb_fleet_info(sampling.fleet)->job);
-    if (!prb_profile_check_output(p->path, err))
+    if (!p->json && !prb_profile_check_output(p->path, err))
         return false;
     p->begun = prb_clock_s();
     return sample_job(p, &sampling, err) && write_job(p, &sampling, err);
@@ -533,7 +542,8 @@ const struct prb_command prb_command_profile = {
         "probing.memory.profile=on), and -d is not given, the profile is of all since then.\n\n"
         "With -t @JOB all ranks sample at the same time, on their hosts; the result is one tree, "
         "with --group rank a row for each rank. A function that one rank is in far more or less "
-        "than most is named. Formats with a timeline need one rank of this host.\n\n"
+        "than most is named. Formats with a timeline need one rank of this host; json, for "
+        "programs, goes to standard output and has the coverage.\n\n"
         "With --native a thread that runs is stopped alone, for the copy of its registers and "
         "stack bytes only; one that waits is not.",
     .options = options,

@@ -9,7 +9,6 @@
 #include "format/json.h"
 #include "proc/stat.h"
 #include "serve/doors/life.h"
-#include "serve/routes/by_command.h"
 #include "serve/work/targets.h"
 
 PRB_DEFINE_AUTO(prb_cluster_hosts, struct prb_cluster_hosts, prb_cluster_hosts_deinit)
@@ -163,6 +162,6 @@ bool prb_serve_job_answer(struct prb_serve_job *job, const char **words, struct 
     bool json = strcmp(job->format, "json") == 0;
     words[0] = "-t";
     words[1] = address;
-    return address && prb_answer_by_command(
+    return address && prb_serve_job_shared(
                           job, words, json ? "application/json" : "text/plain; charset=utf-8", err);
 }

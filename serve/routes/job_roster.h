@@ -16,5 +16,9 @@ char *prb_serve_job_address(const struct prb_serve *serve, const char *word, str
 /* What `probing -t @JOB:RANKS WORDS` prints is the answer, also when not all ranks answered: its
  * coverage says so.  words[0] and words[1] are left free for the address. */
 bool prb_serve_job_answer(struct prb_serve_job *job, const char **words, struct prb_error *err);
+/* The same answer as that of an equal question of the second before, when there is one (job_shared.c):
+ * prb_answer_by_command.  words ends with NULL. */
+bool prb_serve_job_shared(struct prb_serve_job *job, const char *const *words, const char *type,
+                          struct prb_error *err);
 
 #endif

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.parse
 
 import pytest
@@ -91,6 +92,39 @@ def test_query(server, job):
     assert server.post(job.path + "/query", {"sql": "DROP TABLE x"}).status == 400
     assert server.ask(job.path + "/query?format=csv&sql=SELECT+count(*)+AS+n+FROM+system.process").text.splitlines() == ["n", "4"]
     assert server.post(job.path + "/query", {"sql": "SELECT '" + "x" * (200 << 10) + "'"}).status == 400
+
+
+def test_profile(server, job):
+    """All ranks in one tree, with the rank of each thread and the coverage; or as a file."""
+    told = server.ask(job.path + "/profile?seconds=0.3&mode=wall").json
+    assert told["coverage"]["answered"] == "0-3" and {one["rank"] for one in told["threads"]} == {0, 1, 2, 3}
+    names = [told["frames"][frame]["name"] if frame >= 0 else None for _, frame in told["nodes"]]
+    odd = {told["threads"][thread]["rank"] for thread, node, _ in told["weights"] if "odd" in (names[node], names[told["nodes"][node][0]])}
+    assert odd == {2}, told
+    collapsed = server.ask(job.path + "/profile?seconds=0.3&idle=1&format=collapsed").text
+    assert "odd" in collapsed and "usual" in collapsed
+    assert server.ask(job.path + ":0-1/profile?seconds=0.3&idle=1&format=flamegraph").headers["content-type"] == "image/svg+xml"
+    for wrong in ("seconds=0", "mode=x", "seconds=61", "format=speedscope"):
+        assert server.ask(job.path + "/profile?" + wrong).status in (400, 406), wrong
+
+
+def test_equal_questions(server, job):
+    """Those of a second are answered by one look at the ranks; later ones by another."""
+    def ask(answers):
+        answers.append(server.post(job.path + "/query", {"sql": "SELECT random() AS n"}).json["rows"])
+
+    def ask_together():
+        answers = []
+        threads = [threading.Thread(target=ask, args=(answers,)) for _ in range(3)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        return answers
+
+    until(lambda: len({str(one) for one in ask_together()}) == 1)  # a machine that is busy may let them come apart
+    later = []
+    until(lambda: ask(later) or later[0] != later[-1])
 
 
 def test_not_all_answer(server):
