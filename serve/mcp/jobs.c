@@ -1,4 +1,6 @@
 /* Tools that are asked of a job of several ranks, "@JOB:RANKS": what the command line says of it. */
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fleet/fleet.h"
@@ -8,7 +10,7 @@
 #include "serve/text/command.h"
 
 #define ANSWER_MAX (16u << 20)
-#define WORDS 8
+#define WORDS 12
 
 struct asked {
     const struct prb_mcp *mcp;
@@ -140,6 +142,114 @@ bool prb_mcp_job_query(struct prb_mcp_call *call, const char *sql, size_t limit,
     return told;
 }
 
+/* ---- profile ---- */
+
+/* The stacks by node, "outer;inner COUNT" each, to the hottest; returns all samples. */
+static json_int_t add_stacks(const json_t *told, json_t *hottest)
+{
+    const json_t *nodes = json_object_get(told, "nodes"), *frames = json_object_get(told, "frames");
+    const json_t *weight;
+    size_t count = json_array_size(nodes), i;
+    PRB_AUTO_FREE json_int_t *samples = calloc(count + 1, sizeof *samples);
+    PRB_AUTO_FREE size_t *path = calloc(count + 1, sizeof *path);
+    json_int_t all = 0;
+    json_array_foreach(json_object_get(told, "weights"), i, weight)
+    {
+        size_t node = (size_t)json_integer_value(json_array_get(weight, 1));
+        if (samples && node < count)
+            samples[node] += json_integer_value(json_array_get(weight, 2));
+    }
+    for (i = 1; samples && path && i < count; i++) {
+        PRB_AUTO(prb_buf) struct prb_buf line = {0};
+        size_t depth = 0;
+        if (!samples[i])
+            continue;
+        for (size_t at = i; at && at < count && depth < count;) {
+            const json_t *node = json_array_get(nodes, at);
+            path[depth++] = (size_t)json_integer_value(json_array_get(node, 1));
+            at = (size_t)json_integer_value(json_array_get(node, 0));
+        }
+        while (depth-- > 0) {
+            json_t *name = frame_text(json_array_get(frames, path[depth]));
+            for (const char *c = json_string_value(name); c && *c; c++)
+                prb_buf_addc(&line, *c == ';' || *c == '\n' ? ':' : *c);
+            prb_buf_addc(&line, depth ? ';' : ' ');
+            json_decref(name);
+        }
+        prb_buf_addf(&line, "%lld", (long long)samples[i]);
+        all += line.data && prb_buf_ok(&line) ? prb_mcp_hottest_add(hottest, line.data) : 0;
+    }
+    return all;
+}
+
+/* Of each rank the function with the most time of its own. */
+static json_t *ranks_json(const json_t *told)
+{
+    const json_t *nodes = json_object_get(told, "nodes"), *frames = json_object_get(told, "frames"),
+                 *threads = json_object_get(told, "threads"), *weight;
+    json_t *ranks = json_object(), *rows = json_array(), *functions, *value;
+    const char *rank, *name;
+    size_t i;
+    json_array_foreach(json_object_get(told, "weights"), i, weight)
+    {
+        char key[16];
+        const json_t *thread =
+            json_array_get(threads, (size_t)json_integer_value(json_array_get(weight, 0)));
+        const json_t *node =
+            json_array_get(nodes, (size_t)json_integer_value(json_array_get(weight, 1)));
+        json_int_t frame = json_integer_value(json_array_get(node, 1));
+        const char *function = json_string_value(
+            json_object_get(json_array_get(frames, frame < 0 ? SIZE_MAX : (size_t)frame), "name"));
+        snprintf(key, sizeof key, "%d", (int)json_integer_value(json_object_get(thread, "rank")));
+        if (!json_object_get(ranks, key))
+            json_object_set_new(ranks, key, json_object());
+        functions = json_object_get(ranks, key);
+        function = function ? function : "?";
+        json_object_set_new(functions, function,
+                            json_integer(json_integer_value(json_object_get(functions, function)) +
+                                         json_integer_value(json_array_get(weight, 2))));
+    }
+    json_object_foreach(ranks, rank, functions)
+    {
+        json_int_t all = 0, most = -1;
+        const char *hottest = "";
+        json_object_foreach(functions, name, value)
+        {
+            json_int_t one = json_integer_value(value);
+            all += one;
+            if (one > most) {
+                most = one;
+                hottest = name;
+            }
+        }
+        json_array_append_new(rows, json_pack("{s:i,s:I,s:o,s:f}", "rank", atoi(rank), "samples",
+                                              all, "function", prb_json_text(hottest), "share",
+                                              all ? (double)most / (double)all : 0.0));
+    }
+    json_decref(ranks);
+    return rows;
+}
+
+bool prb_mcp_job_profile(struct prb_mcp_call *call, const char *seconds, const char *mode,
+                         bool native, struct prb_error *err)
+{
+    const char *words[] = {"profile", "-d", seconds, "-f", "json", "--mode", mode, NULL, NULL};
+    if (native)
+        words[7] = "--native";
+    json_auto_t *told = ask(call, words, err);
+    if (!told)
+        return false;
+    json_t *hottest = prb_mcp_hottest_begin();
+    json_int_t all = add_stacks(told, hottest);
+    prb_mcp_hottest_tell(call, hottest, all);
+    json_object_set_new(call->result, "ranks", ranks_json(told));
+    json_object_set(call->result, "dropped", json_object_get(told, "dropped"));
+    prb_mcp_link(call);
+    return true;
+}
+
+/* ---- diagnose ---- */
+
 static void add_finding(json_t *findings, const char *severity, const json_t *part,
                         const char *target)
 {
@@ -157,6 +267,60 @@ static void add_finding(json_t *findings, const char *severity, const json_t *pa
                             prb_json_text(next.data)));
 }
 
+#define STEPS                                                                                      \
+    "SELECT rank, host, count(*) AS steps, max(coalesce(global_step, local_step)) AS step, "       \
+    "avg(step_duration_sec) AS mean, max(step_duration_sec) AS longest, avg(data) AS data, "       \
+    "avg(forward) AS forward, avg(backward) AS backward, avg(optimizer) AS optimizer "             \
+    "FROM python.torch_step_timing WHERE timestamp > now() - 60 GROUP BY rank, host ORDER BY rank"
+#define WAITS                                                                                      \
+    "SELECT src_rank AS rank, count(*) AS times, avg(wait_ms) AS mean_ms, max(wait_ms) AS "        \
+    "most_ms "                                                                                     \
+    "FROM comm_metrics WHERE timestamp > now() - 60 GROUP BY src_rank ORDER BY sum(wait_ms) DESC"
+#define WAITS_MS 5.0 /* that the others wait for one, to be told */
+
+/* Steps of all ranks beside each other, and who makes the others wait. */
+static bool diagnose_slow(struct prb_mcp_call *call, struct prb_error *err)
+{
+    static const struct {
+        const char *title, *sql;
+    } tables[] = {{"Steps of the last minute", STEPS}, {"Ranks that came last", WAITS}};
+    json_t *findings = json_array(), *told_tables = json_array(), *row;
+    size_t i;
+    json_object_set_new(call->result, "findings", findings);
+    json_object_set_new(call->result, "tables", told_tables);
+    for (size_t k = 0; k < 2; k++) {
+        const char *words[] = {"query", "--format=json", "--", tables[k].sql, NULL};
+        json_auto_t *told = ask(call, words, err);
+        if (!told)
+            return false;
+        json_array_append_new(told_tables, json_pack("{s:s,s:O}", "title", tables[k].title, "rows",
+                                                     json_object_get(told, "rows")));
+    }
+    const char *target = json_string_value(json_object_get(call->result, "target"));
+    size_t job = prb_fleet_job_length(target);
+    json_array_foreach(json_object_get(json_array_get(told_tables, 1), "rows"), i, row)
+    {
+        double mean = json_number_value(json_object_get(row, "mean_ms"));
+        int rank = (int)json_integer_value(json_object_get(row, "rank"));
+        if (mean < WAITS_MS)
+            continue;
+        json_array_append_new(
+            findings,
+            json_pack("{s:s,s:o,s:n,s:o}", "severity", i ? "low" : "medium", "finding",
+                      json_sprintf("rank %d came last to %d collectives; the others waited %.1f ms",
+                                   rank, (int)json_integer_value(json_object_get(row, "times")),
+                                   mean),
+                      "where", "next",
+                      json_sprintf("probing -t %.*s:%d profile", (int)job, target, rank)));
+    }
+    if (json_array_size(findings) == 0)
+        json_array_append_new(findings,
+                              json_pack("{s:s,s:s,s:n,s:o}", "severity", "info", "finding",
+                                        "no rank is seen to make the others wait", "where", "next",
+                                        json_sprintf("probing -t %.*s profile", (int)job, target)));
+    return true;
+}
+
 bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
 {
     const char *skill = json_string_value(json_object_get(call->arguments, "skill"));
@@ -164,9 +328,11 @@ bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
     char every[40];
     snprintf(every, sizeof every, "--every=%.3f", seconds ? json_number_value(seconds) : 2.0);
     const char *words[] = {"hang", "--format=json", every, NULL};
+    if (skill && strcmp(skill, "slow") == 0)
+        return diagnose_slow(call, err);
     if (skill && strcmp(skill, "hang") != 0 && strcmp(skill, "diagnose") != 0)
         return prb_fail(err, PRB_UNSUPPORTED,
-                        "of a job only hang is looked for: ask %.60s of one rank", skill);
+                        "of a job only hang and slow are looked for: ask %.60s of one rank", skill);
     json_auto_t *told = ask(call, words, err);
     const char *target = json_string_value(json_object_get(call->result, "target"));
     json_t *findings = json_array(), *part;

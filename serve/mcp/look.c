@@ -1,8 +1,10 @@
 /* The tools that only look. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "format/json.h"
+#include "net/address.h"
 #include "serve/doors/life.h"
 #include "serve/live/diagnose.h"
 #include "serve/live/watch.h"
@@ -598,6 +600,40 @@ static void tell_hottest(struct prb_mcp_call *call, json_t *functions, json_t *p
     put(call, "paths", best);
 }
 
+json_t *prb_mcp_hottest_begin(void) { return json_pack("{s:{},s:[]}", "functions", "paths"); }
+
+json_int_t prb_mcp_hottest_add(json_t *hottest, char *line)
+{
+    return take_line(line, json_object_get(hottest, "functions"),
+                     json_object_get(hottest, "paths"));
+}
+
+void prb_mcp_hottest_tell(struct prb_mcp_call *call, json_t *hottest, json_int_t all)
+{
+    tell_hottest(call, json_object_get(hottest, "functions"), json_object_get(hottest, "paths"),
+                 all);
+    json_decref(hottest);
+}
+
+void prb_mcp_link(struct prb_mcp_call *call)
+{
+    const struct prb_serve *serve = call->mcp->serve;
+    const char *target = json_string_value(json_object_get(call->result, "target"));
+    char place[PRB_ADDRESS_TEXT];
+    PRB_AUTO(prb_buf) struct prb_buf name = {0};
+    for (const char *at = target; at && *at; at++)
+        prb_buf_addf(&name, isalnum((unsigned char)*at) || strchr("-_.~", *at) ? "%c" : "%%%02X",
+                     (unsigned char)*at);
+    if (!serve || !serve->options->address || !name.len) {
+        put(call, "link", json_null());
+        return;
+    }
+    prb_address_print(&serve->address, place);
+    put(call, "link",
+        json_sprintf("%s://%s/#/p/%s/profile", serve->certificate ? "https" : "http", place,
+                     name.data));
+}
+
 /* Of the command's note: "1191 samples in 3.0 s, 2 dropped". */
 static json_int_t dropped(const char *said)
 {
@@ -612,7 +648,8 @@ static bool profile(struct prb_mcp_call *call, struct prb_error *err)
     char spec[PATH_MAX], seconds[16];
     struct profile run = {.call = call};
     int status;
-    if (!prb_mcp_spec(call, spec, err))
+    bool job = prb_mcp_is_job(call);
+    if (!job && !prb_mcp_spec(call, spec, err))
         return false;
     snprintf(seconds, sizeof seconds, "%d", (int)number(call, "seconds", 5));
     bool native = json_is_true(json_object_get(call->arguments, "native"));
@@ -624,6 +661,12 @@ static bool profile(struct prb_mcp_call *call, struct prb_error *err)
         known = strcmp(mode, modes[i]) == 0;
     if (!known)
         return prb_fail(err, PRB_USAGE, "`mode` is active, cpu, wall or gil, not \"%.40s\"", mode);
+    if (job)
+        return prb_mcp_job_profile(call, seconds,
+                                   mode   ? mode
+                                   : idle ? "wall"
+                                          : "active",
+                                   native, err);
     const char *words[14] = {"-t", spec, "profile", "-d", seconds, "-f", "collapsed", "-o", "-"};
     size_t count = 9;
     if (native)
@@ -639,16 +682,15 @@ static bool profile(struct prb_mcp_call *call, struct prb_error *err)
     if (ok && status != 0)
         ok = prb_fail(err, status < 0 ? PRB_TIMEOUT : PRB_IO, "%.300s",
                       run.said.data ? run.said.data : "the profile was ended");
-    json_t *functions = json_object(), *paths = json_array();
+    json_t *hottest = prb_mcp_hottest_begin();
     char *save = NULL;
     json_int_t all = 0;
     for (char *line = ok && run.text.data ? strtok_r(run.text.data, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
-        all += take_line(line, functions, paths);
-    tell_hottest(call, functions, paths, all);
+        all += prb_mcp_hottest_add(hottest, line);
+    prb_mcp_hottest_tell(call, hottest, all);
+    prb_mcp_link(call);
     put(call, "dropped", json_integer(dropped(run.said.data)));
-    json_decref(functions);
-    json_decref(paths);
     prb_buf_deinit(&run.text);
     prb_buf_deinit(&run.said);
     return ok;
@@ -661,7 +703,7 @@ static const struct prb_mcp_tool tool_profile = {
         "Samples the process from outside for some seconds: the functions with the most "
         "time of their "
         "own, and the ten heaviest paths. mode says which time: active (the default), cpu, "
-        "wall (waiting, too; as idle), gil.",
+        "wall (waiting, too; as idle), gil. Of a job also by rank. link is for the user.",
     .input =
         "{\"type\":\"object\",\"properties\":{" TARGET
         ",\"seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":30,\"description\":\"5 if "
@@ -671,7 +713,8 @@ static const struct prb_mcp_tool tool_profile = {
     .output =
         "{\"type\":\"object\",\"properties\":{\"samples\":{\"type\":\"integer\"},\"hottest\":{"
         "\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"paths\":{\"type\":\"array\","
-        "\"items\":{\"type\":\"object\"}},\"dropped\":{\"type\":\"integer\"}},\"required\":["
+        "\"items\":{\"type\":\"object\"}},\"dropped\":{\"type\":\"integer\"},\"ranks\":{\"type\":"
+        "\"array\"},\"link\":{\"type\":[\"string\",\"null\"]}},\"required\":["
         "\"samples\","
         "\"hottest\",\"paths\",\"dropped\"]}",
     .call = profile,

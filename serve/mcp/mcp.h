@@ -74,6 +74,16 @@ bool prb_mcp_target(const struct prb_mcp_call *call, struct prb_mcp_name *out,
 /* The same as prb_target_open and the command line take it, which the result tells, too. */
 bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct prb_error *err);
 
+/* ---- what a profile is told as (look.c) ---- */
+
+json_t *prb_mcp_hottest_begin(void);
+/* Add a stack, "outer;inner COUNT", which is changed, to functions by name and to paths.  Its count. */
+json_int_t prb_mcp_hottest_add(json_t *hottest, char *line);
+/* "samples", "hottest", "paths" of the result; releases it. */
+void prb_mcp_hottest_tell(struct prb_mcp_call *call, json_t *hottest, json_int_t all);
+/* "link": the page of the server that answers, with the target's profile; null on standard input. */
+void prb_mcp_link(struct prb_mcp_call *call);
+
 /* ---- of a job of several ranks: target "@JOB:RANKS" (jobs.c) ---- */
 
 bool prb_mcp_is_job(const struct prb_mcp_call *call);
@@ -82,6 +92,8 @@ bool prb_mcp_job_stacks(struct prb_mcp_call *call, size_t limit, struct prb_erro
 bool prb_mcp_job_query(struct prb_mcp_call *call, const char *sql, size_t limit,
                        struct prb_error *err);
 bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err);
+bool prb_mcp_job_profile(struct prb_mcp_call *call, const char *seconds, const char *mode,
+                         bool native, struct prb_error *err);
 /* "jobs" of the result. */
 void prb_mcp_add_jobs(struct prb_mcp_call *call);
 
