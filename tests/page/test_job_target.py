@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from support.target import probing
+from support.torch_python import torch_python
 from test_everywhere import AXE, violations
 
 SIZE = 4
@@ -54,11 +56,16 @@ def test_job(ranks, serve, tab, scheme):
     assert one.page.eval_on_selector_all(".grid td:first-child", "all => all.map(one => one.innerText)") == ["0", "1", "2", "3"]
     one.until("4 of 4 ranks answered")
     check_screen(one)
-    one.open(name, "memory")
+    one.open(name, "tensors")
     one.until("Which rank of " + name)
     check_screen(one)
     one.page.click("main a:text('rank 2')")
-    one.page.wait_for_selector("h1:text('Memory')")
+    one.page.wait_for_selector("h1:text('Tensors')")
+    one.open(name, "profile")
+    one.page.click("button:text('Show where they wait')")
+    one.page.wait_for_selector("[aria-label='Time of the ranks'] tbody tr:first-child:has-text('3')")  # the odd one first
+    one.page.wait_for_selector("h2:has-text('1 of 4 elsewhere than most')")
+    check_screen(one)
     one.page.goto(one.page.url.split("#")[0] + "#/overview")
     one.page.wait_for_selector("h1:has-text('{} hangs; ')".format(name))
     assert one.page.eval_on_selector("main .job", "one => one.ariaLabel") == "Job " + name[1:]
@@ -67,3 +74,25 @@ def test_job(ranks, serve, tab, scheme):
     one.open(name, "stacks")
     one.until("3 of 4 ranks answered")
     assert "1" in one.text(".covered .bad")
+
+
+def test_beside_each_other(job, serve, tab):
+    """Training, Profile and Memory of a job: a row for each rank, and one flame graph of all."""
+    if not torch_python():
+        pytest.skip("needs a Python with torch")
+    name = "beside-{}".format(os.getpid())
+    processes = [job("trains", python=torch_python(), RANK=str(rank), WORLD_SIZE="2", PROBING_JOB=name) for rank in range(2)]
+    for process in processes:
+        probing(process.pid, "inject")
+        probing(process.pid, "config", "probing.torch.profiling=on")
+    one = tab(serve())
+    one.only([process.pid for process in processes])
+    for screen, table in (("training", "Steps of the ranks"), ("memory", "Memory of the ranks"), ("profile", "Time of the ranks")):
+        one.open("@" + name, screen)
+        one.page.wait_for_function("""table => [...document.querySelectorAll(`[aria-label="${table}"] tbody tr`)].map(one => one.cells[0].innerText).sort().join() === "0,1" """,
+                                   arg=table)
+        one.until("2 of 2 ranks answered")
+        check_screen(one)
+    one.page.wait_for_selector("[aria-label=Functions]:has-text('train')")
+    one.page.click("[aria-label='Time of the ranks'] button:text('1')")
+    one.until("shown: rank 1")

@@ -1,5 +1,5 @@
 import { h, Fragment } from "./preact.js";
-import { askJson, at } from "./net.js";
+import { askJson, at, has } from "./net.js";
 import { plain } from "./format.js";
 import { link, set } from "./place.js";
 import { usePolled, useWatch } from "./polled.js";
@@ -9,6 +9,8 @@ import { useVerdicts, verdictOf } from "./hang.js";
 import { CoverageBar, JobCard } from "./verdict.js";
 import { MAIN, RankTree } from "./ranks.js";
 import { Empty, Loading, Switch, Trouble } from "./parts.js";
+import { JobProfile } from "./job_profile.js";
+import { JobMemory, JobTraining } from "./job_tables.js";
 const frameOf = ({ kind, name, file, line }) => ({ kind, name, file: kind === "native" ? null : file, line: line > 0 ? line : null, module: kind === "native" ? file : null });
 const merged = (target, native, signal) => askJson(at(target, "stacks", native ? { native: "1" } : {}), { signal });
 function mainName(rows) {
@@ -76,11 +78,11 @@ function RankGrid({ job, told }) {
         h("h2", null,
             "Ranks ",
             h("a", { href: link({ target: jobTarget(job), screen: "stacks" }) }, "their stacks in one tree")),
-        hosts.map((host) => (h(Fragment, null,
+        h("div", { class: "hosts" }, hosts.map((host) => (h("section", null,
             hosts.length > 1 && h("h3", null, host === null ? "on no host that is known" : plain(host, 60)),
             h("ul", { class: "ranks" }, all
                 .filter((one) => one.host === host)
-                .map((one) => (h(RankCell, { key: one.rank, job: job, one: one, cell: where.get(one.rank), told: told?.coverage, blamed: blamed.has(one.rank) }))))))),
+                .map((one) => (h(RankCell, { key: one.rank, job: job, one: one, cell: where.get(one.rank), told: told?.coverage, blamed: blamed.has(one.rank) })))))))),
         sizeOf(job) > CELLS && h("p", { class: "quiet" },
             "The first ",
             CELLS,
@@ -145,5 +147,13 @@ export function JobScreen({ target, place }) {
             " is seen; when one of its ranks begins, it is here.");
     if (place.screen === "overview")
         return h(Overview, { target: target, job: job });
-    return place.screen === "stacks" ? h(Stacks, { target: target, place: place }) : h(OfOneRank, { job: job, place: place });
+    if (place.screen === "stacks")
+        return h(Stacks, { target: target, place: place });
+    if (place.screen === "profile" && has("/jobs/{}/profile"))
+        return h(JobProfile, { target: target, place: place });
+    if (place.screen === "training" && has("/jobs/{}/query"))
+        return h(JobTraining, { target: target, job: job, place: place });
+    if (place.screen === "memory" && has("/jobs/{}/query"))
+        return h(JobMemory, { target: target, job: job, place: place });
+    return h(OfOneRank, { job: job, place: place });
 }

@@ -53,7 +53,7 @@ function Chip({ target }) {
 function Picker({ target, place }) {
     const job = jobOf(state.jobs, target);
     const known = watched(target) || job || !target;
-    if (!state.processes.length && known)
+    if (!state.processes.length && !state.jobs.length && known)
         return null;
     return (h("select", { "aria-label": "Process", value: watched(target)?.process.id ?? (job ? jobTarget(job) : target), onChange: (event) => go({ ...place, params: {}, target: event.currentTarget.value }) },
         !target && h("option", { value: "" }, "all processes"),

@@ -113,7 +113,7 @@ function ofProcesses(jobs) {
     if (bad.length)
         return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
     if (!state.processes.length)
-        return "No Python process is running";
+        return state.jobs.length ? "no Python process runs on the server's machine" : "No Python process is running";
     if (jobs.length)
         return `${total}, ${jobs.length} with something to look at`;
     const asked = state.processes.filter((one) => !one.trouble);

@@ -9,7 +9,7 @@ import { FlameView } from "./flame_view.js";
 import { usePolled } from "./polled.js";
 import { Empty, Filter, save, Switch, Table, Trouble } from "./parts.js";
 const FORMATS = ["speedscope", "flamegraph", "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"];
-const ENDS = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
+export const ENDS = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
 function columns(total, open) {
     return [
         { name: "Own", right: true, cell: (one) => percent(one.own / total) },
@@ -26,7 +26,7 @@ function Side({ title, rows, total, open }) {
         h("h2", null, title),
         rows.length ? h(Table, { label: title, columns: columns(total, open).slice(1), rows: rows }) : h("p", { class: "quiet" }, "none")));
 }
-function Functions({ flame, samples, q }) {
+export function Functions({ flame, samples, q }) {
     const [open, setOpen] = useState(null);
     const total = flame.total[0] || 1;
     const rows = useMemo(() => functions(flame), [flame, samples, flame.only]).filter((one) => one.name.toLowerCase().includes(q));

@@ -30,11 +30,12 @@ function Columns({ target, table, insert }) {
                     " ",
                     plain(String(one["unit"] ?? "")))))))));
 }
+const TABLES = "SELECT table_schema, table_name, doc FROM information_schema.tables ORDER BY 1, 2";
 function Schema({ target, insert }) {
     const [open, setOpen] = useState("");
     const asked = usePolled(target, 0, async (signal) => {
-        const told = await askJson(at(target, "tables"), { signal });
-        return told.map((one) => ({ schema: one["table_schema"] ?? "", name: one["table_name"] ?? "", doc: one["doc"] ?? "" }));
+        const told = isJob(target) ? records(await query(target, TABLES, signal)) : await askJson(at(target, "tables"), { signal });
+        return told.map((one) => ({ schema: String(one["table_schema"] ?? ""), name: String(one["table_name"] ?? ""), doc: String(one["doc"] ?? "") }));
     });
     return (h("section", { class: "schema", "aria-label": "Tables" },
         h("h2", null, "Tables"),
@@ -140,11 +141,11 @@ export function SqlScreen({ target, place }) {
         void run();
     };
     const kept = asked();
-    const tables = isJob(target) ? jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target : target;
+    const tables = (isJob(target) && jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target) || target;
     return (h(Fragment, null,
         h("h1", null, "SQL"),
         h("div", { class: "sqlparts" },
-            tables && h(Schema, { key: tables, target: tables, insert: insert }),
+            h(Schema, { key: tables, target: tables, insert: insert }),
             h("section", { "aria-label": "Statement and rows" },
                 h("textarea", { ref: area, class: "code", "aria-label": "SQL statement; Ctrl-Enter runs it", rows: 6, spellcheck: false, value: sql, onKeyDown: press, onInput: (event) => setSql(event.currentTarget.value) }),
                 h("div", { class: "tools" },

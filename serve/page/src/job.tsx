@@ -1,6 +1,6 @@
-// A job as the target: the verdict and a cell for each rank; the stacks of all ranks in one tree; other screens are of one rank.
+// A job as the target: the verdict and a cell for each rank; the stacks of all ranks in one tree; the screens that are of one rank.
 import { h, Fragment } from "./preact.js";
-import { askJson, at } from "./net.js";
+import { askJson, at, has } from "./net.js";
 import { plain } from "./format.js";
 import { link, set, type Place } from "./place.js";
 import { usePolled, useWatch } from "./polled.js";
@@ -12,6 +12,8 @@ import { MAIN, RankTree } from "./ranks.js";
 import type { Walker } from "./rank_tree.js";
 import type { Frame } from "./looks.js";
 import { Empty, Loading, Switch, Trouble } from "./parts.js";
+import { JobProfile } from "./job_profile.js";
+import { JobMemory, JobTraining } from "./job_tables.js";
 import type { ScreenProps } from "./main.js";
 
 // ---- stacks of all ranks ----
@@ -122,18 +124,20 @@ function RankGrid({ job, told }: { job: RankedJob; told: Merged | null }) {
       <h2>
         Ranks <a href={link({ target: jobTarget(job), screen: "stacks" })}>their stacks in one tree</a>
       </h2>
-      {hosts.map((host) => (
-        <Fragment>
-          {hosts.length > 1 && <h3>{host === null ? "on no host that is known" : plain(host, 60)}</h3>}
-          <ul class="ranks">
-            {all
-              .filter((one) => one.host === host)
-              .map((one) => (
-                <RankCell key={one.rank} job={job} one={one} cell={where.get(one.rank)} told={told?.coverage} blamed={blamed.has(one.rank)} />
-              ))}
-          </ul>
-        </Fragment>
-      ))}
+      <div class="hosts">
+        {hosts.map((host) => (
+          <section>
+            {hosts.length > 1 && <h3>{host === null ? "on no host that is known" : plain(host, 60)}</h3>}
+            <ul class="ranks">
+              {all
+                .filter((one) => one.host === host)
+                .map((one) => (
+                  <RankCell key={one.rank} job={job} one={one} cell={where.get(one.rank)} told={told?.coverage} blamed={blamed.has(one.rank)} />
+                ))}
+            </ul>
+          </section>
+        ))}
+      </div>
       {sizeOf(job) > CELLS && <p class="quiet">The first {CELLS} of {sizeOf(job)} ranks.</p>}
     </>
   );
@@ -202,5 +206,9 @@ export function JobScreen({ target, place }: ScreenProps) {
   const job = jobOf(state.jobs, target);
   if (!job) return <Empty>No job {plain(target, 80)} is seen; when one of its ranks begins, it is here.</Empty>;
   if (place.screen === "overview") return <Overview target={target} job={job} />;
-  return place.screen === "stacks" ? <Stacks target={target} place={place} /> : <OfOneRank job={job} place={place} />;
+  if (place.screen === "stacks") return <Stacks target={target} place={place} />;
+  if (place.screen === "profile" && has("/jobs/{}/profile")) return <JobProfile target={target} place={place} />;
+  if (place.screen === "training" && has("/jobs/{}/query")) return <JobTraining target={target} job={job} place={place} />;
+  if (place.screen === "memory" && has("/jobs/{}/query")) return <JobMemory target={target} job={job} place={place} />;
+  return <OfOneRank job={job} place={place} />;
 }

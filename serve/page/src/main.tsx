@@ -79,7 +79,7 @@ function Chip({ target }: { target: string }) {
 function Picker({ target, place }: { target: string; place: Place }) {
   const job = jobOf(state.jobs, target);
   const known = watched(target) || job || !target;
-  if (!state.processes.length && known) return null;
+  if (!state.processes.length && !state.jobs.length && known) return null;
   return (
     <select
       aria-label="Process"

@@ -136,7 +136,7 @@ function ofProcesses(jobs: Job[]): string {
   const crashed = bad.filter((job) => job.crash).length;
   const troubled = bad.reduce((sum, job) => sum + job.ids.length, 0);
   if (bad.length) return [troubled && `${troubled} of ${total} ${troubled === 1 ? "is" : "are"} in trouble`, crashed && count(crashed, "crash", "crashes")].filter(Boolean).join(", ");
-  if (!state.processes.length) return "No Python process is running";
+  if (!state.processes.length) return state.jobs.length ? "no Python process runs on the server's machine" : "No Python process is running";
   if (jobs.length) return `${total}, ${jobs.length} with something to look at`;
   const asked = state.processes.filter((one) => !one.trouble);
   return asked.every((one) => diagnosisOf(one).whole || reason(one)) ? `Nothing is wrong with ${total}` : `${total}: nothing wrong so far`;

@@ -12,7 +12,7 @@ import { Empty, Filter, save, Switch, Table, Trouble, type Column } from "./part
 import type { ScreenProps } from "./main.js";
 
 const FORMATS = ["speedscope", "flamegraph", "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"];
-const ENDS: Record<string, string> = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
+export const ENDS: Record<string, string> = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
 
 // ---- the table of functions ----
 
@@ -41,7 +41,7 @@ function Side({ title, rows, total, open }: { title: string; rows: Row[]; total:
   );
 }
 
-function Functions({ flame, samples, q }: { flame: Flame; samples: number; q: string }) {
+export function Functions({ flame, samples, q }: { flame: Flame; samples: number; q: string }) {
   const [open, setOpen] = useState<Row | null>(null);
   const total = flame.total[0] || 1;
   const rows = useMemo(() => functions(flame), [flame, samples, flame.only]).filter((one) => one.name.toLowerCase().includes(q));

@@ -52,11 +52,13 @@ function Columns({ target, table, insert }: { target: string; table: Table; inse
   );
 }
 
+const TABLES = "SELECT table_schema, table_name, doc FROM information_schema.tables ORDER BY 1, 2";
+
 function Schema({ target, insert }: { target: string; insert: (text: string) => void }) {
   const [open, setOpen] = useState("");
   const asked = usePolled(target, 0, async (signal): Promise<Table[]> => {
-    const told = await askJson<Record<string, string>[]>(at(target, "tables"), { signal });
-    return told.map((one) => ({ schema: one["table_schema"] ?? "", name: one["table_name"] ?? "", doc: one["doc"] ?? "" }));
+    const told = isJob(target) ? records(await query(target, TABLES, signal)) : await askJson<Record<string, string>[]>(at(target, "tables"), { signal });
+    return told.map((one) => ({ schema: String(one["table_schema"] ?? ""), name: String(one["table_name"] ?? ""), doc: String(one["doc"] ?? "") }));
   });
   return (
     <section class="schema" aria-label="Tables">
@@ -191,12 +193,12 @@ export function SqlScreen({ target, place }: ScreenProps) {
   };
   const kept = asked();
   // All ranks have the same tables: any one that is here tells them.
-  const tables = isJob(target) ? jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target : target;
+  const tables = (isJob(target) && jobOf(state.jobs, target)?.ranks.find((one) => one.target)?.target) || target;
   return (
     <>
       <h1>SQL</h1>
       <div class="sqlparts">
-        {tables && <Schema key={tables} target={tables} insert={insert} />}
+        <Schema key={tables} target={tables} insert={insert} />
         <section aria-label="Statement and rows">
           <textarea
             ref={area}
