@@ -9,18 +9,14 @@
 
 enum { TIMED_STEPS, TIMED_LENGTH, TIMED_STEP, TIMED_PHASES };
 
-/* Averages of the last steps, in the order of the SELECT. */
-static bool take_timed(void *context, size_t columns, const char *const *names,
-                       const struct prb_value *row)
+void prb_steps_put_timed(struct prb_steps_row *out, const struct prb_value *row)
 {
     static const enum prb_steps_phase phases[] = {PRB_STEPS_DATA, PRB_STEPS_FORWARD,
                                                   PRB_STEPS_BACKWARD, PRB_STEPS_OPTIMIZER,
                                                   PRB_STEPS_COMMUNICATION};
-    struct prb_steps_row *out = context;
-    double length = row ? prb_steps_real(&row[TIMED_LENGTH]) : NAN, rest = 1;
-    (void)columns, (void)names;
-    if (!row || !(length > 0))
-        return true;
+    double length = prb_steps_real(&row[TIMED_LENGTH]), rest = 1;
+    if (!(length > 0))
+        return;
     out->tier = 1;
     out->known = true;
     out->length = length;
@@ -31,6 +27,14 @@ static bool take_timed(void *context, size_t columns, const char *const *names,
         rest -= out->shares[phases[i]];
     }
     out->shares[PRB_STEPS_OTHER] = rest > 0 ? rest : 0;
+}
+
+static bool take_timed(void *context, size_t columns, const char *const *names,
+                       const struct prb_value *row)
+{
+    (void)columns, (void)names;
+    if (row)
+        prb_steps_put_timed(context, row);
     return true;
 }
 

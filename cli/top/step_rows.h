@@ -12,6 +12,9 @@ struct prb_steps_rows {
     const char *where;
 };
 
+/* Of a row that begins with: how many steps, their mean length, the number of the last, the means of
+ * the time in data, forward, backward, optimizer, communication. */
+void prb_steps_put_timed(struct prb_steps_row *out, const struct prb_value *row);
 /* The phases, the length and the number of the last steps that were recorded; false: none were. */
 bool prb_steps_timed(const struct prb_steps_rows *rows, struct prb_steps_row *out);
 /* The loss and the rate of the newest row that the program logged. */

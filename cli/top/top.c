@@ -3,6 +3,7 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/ends.h"
@@ -12,11 +13,14 @@
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/profile/ranks.h"
+#include "cli/top/job_steps.h"
 #include "cli/top/kept.h"
 #include "cli/top/top.h"
+#include "fleet/sql.h"
 
 #define DELAY_LEAST 0.1
 #define PLAIN_COLUMNS 80
+#define TICK 0.1       /* s */
 #define STEPS_WAIT 0.1 /* s until the first steps are looked for again */
 #define STEPS_RATE 10  /* samples a second where only steps are shown: they are not made of them */
 
@@ -37,6 +41,7 @@ static const struct prb_option options[] = {
 };
 
 PRB_DEFINE_AUTO_PTR(prb_profiler, struct prb_profiler, prb_profiler_free)
+PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
 struct showing {
     struct prb_top top;
@@ -180,6 +185,94 @@ static bool job_goes_on(void *context)
     return !showing->failed;
 }
 
+/* What the view shows of the ranks. */
+struct job_view {
+    struct prb_fleet *fleet;
+    struct prb_db *db;
+    struct prb_coverage *coverage;
+    struct prb_kept_steps steps;
+    struct prb_profile_process *processes;
+    struct prb_profile profile;
+    char missing[300];
+};
+
+static void job_view_deinit(struct job_view *view)
+{
+    prb_kept_steps_free(&view->steps);
+    free(view->processes);
+}
+PRB_DEFINE_AUTO(job_view, struct job_view, job_view_deinit)
+
+static bool update_job(struct showing *showing, struct job_view *view, struct prb_error *err)
+{
+    struct prb_top *top = &showing->top;
+    if (!prb_job_steps_read(prb_fleet_info(view->fleet), view->db, &view->steps, err))
+        return false;
+    size_t count = view->steps.count;
+    free(view->processes);
+    if (!(view->processes = calloc(count + 1, sizeof *view->processes)))
+        return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
+    for (size_t i = 0; i < count; i++)
+        view->processes[i] = (struct prb_profile_process){.pid = view->steps.rows[i].pid,
+                                                          .rank = view->steps.rows[i].rank,
+                                                          .command = view->steps.rows[i].command};
+    view->profile = (struct prb_profile){.processes = view->processes, .process_count = count};
+    PRB_AUTO_FREE char *line =
+        prb_coverage_whole(view->coverage) ? NULL : prb_coverage_line(view->coverage);
+    snprintf(view->missing, sizeof view->missing, "%s", line ? line : "");
+    top->note = view->missing;
+    top->step_rows = view->steps.rows;
+    top->step_count = count;
+    showing->failed = !prb_top_update(top, &view->profile) || !show(showing);
+    showing->updates++;
+    return !showing->failed || prb_cli_fail(err, PRB_IO, "", "the output cannot be written");
+}
+
+/* Until it is time again; false: to be ended. */
+static bool wait_for_next(struct showing *showing)
+{
+    for (double left = showing->delay; left > 0; left -= TICK) {
+        struct pollfd wake = {.fd = showing->wake, .events = POLLIN};
+        if (poll(&wake, 1, (int)(1e3 * (left < TICK ? left : TICK))) > 0 || !job_goes_on(showing))
+            return false;
+    }
+    return true;
+}
+
+static bool step_rounds(struct showing *showing, struct job_view *view, struct prb_error *err)
+{
+    do {
+        if (!showing->top.paused && !update_job(showing, view, err))
+            return false;
+    } while ((!showing->wanted || showing->updates < showing->wanted) && wait_for_next(showing));
+    return true;
+}
+
+static bool show_job_steps(const struct prb_run *run, struct showing *showing,
+                           struct prb_error *err)
+{
+    showing->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    PRB_AUTO_FD int wake = showing->wake = prb_take_ends();
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    PRB_AUTO(prb_db)
+    struct prb_db *db =
+        fleet ? prb_fleet_db(fleet, run->globals[PRB_GLOBAL_STRICT].count, &coverage, err) : NULL;
+    PRB_AUTO(job_view)
+    struct job_view view = {.fleet = fleet, .db = db, .coverage = &coverage};
+    if (!db || (showing->screen && !prb_screen_open(err)))
+        return false;
+    bool good = step_rounds(showing, &view, err);
+    if (showing->screen)
+        prb_screen_close();
+    showing->top.step_rows = NULL; /* the view's */
+    prb_top_deinit(&showing->top);
+    if (!good || !prb_run_covered(run, &coverage, err))
+        return false;
+    prb_out_coverage(&coverage);
+    return true;
+}
+
 static bool show_rounds(struct showing *showing, struct prb_job_sampling *sampling,
                         struct prb_error *err)
 {
@@ -202,8 +295,7 @@ static bool run_job(const struct prb_run *run, struct showing *showing,
     if (run->options[RANKS].count)
         return prb_usage(run, err, "-t @JOB is all ranks: leave out --ranks");
     if (showing->top.view == PRB_TOP_STEPS)
-        return prb_cli_fail(err, PRB_USAGE, "probing -t @JOB query \"SELECT * FROM comm_metrics\"",
-                            "the steps of a job are not shown by top -t @JOB");
+        return show_job_steps(run, showing, err);
     showing->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     PRB_AUTO_FD int wake = showing->wake = prb_take_ends();
     PRB_AUTO(prb_job_sampling)

@@ -28,6 +28,9 @@ class Job(Cluster):
         self.crashes = os.path.join(self.folder, "crashes")
         os.mkdir(self.crashes, 0o700)
 
+    def ask(self, *words):
+        return super().ask("--timeout", "30", *words)  # beside other load
+
     def rows(self, *words):
         done = self.ask(*words)
         assert done.returncode == 0, done.stderr
@@ -89,6 +92,14 @@ def test_memory(job):
 def test_top(job):
     done = job.ask("top", "--view", "processes", "--count", "1", "-d", "0.5")
     assert done.returncode == 0 and "4 processes" in done.stdout, done.stdout + done.stderr
+
+
+def test_top_steps(job):
+    """A row for each rank, whose programs here are no training."""
+    done = job.ask("top", "--view", "steps", "--count", "2", "-d", "0.2")
+    assert done.returncode == 0 and done.stdout.count("probing top: steps") == 2 and "4 of 4 ranks answered" in done.stderr, done.stdout + done.stderr
+    lines = [line for line in done.stdout.split("probing top: steps")[2].splitlines() if line.startswith("rank ")]
+    assert [line.split()[1] for line in lines] == ["0", "1", "2", "3"] and all("no steps recorded" in line for line in lines), done.stdout
 
 
 def test_hang(job):
