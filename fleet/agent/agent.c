@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -527,14 +528,19 @@ static void publisher_says(void *context, const char *line)
 static bool begin_publisher(struct agent *agent, struct prb_error *err)
 {
     const struct prb_cluster_agent_options *options = agent->options;
-    if (!options->history)
+    const char *tables =
+        options->history ? options->history : getenv("PROBING_CLUSTER_HISTORY_TABLES");
+    if (!tables || !*tables || strcmp(tables, "none") == 0)
         return true;
+    if (!prb_history_check(err))
+        return false;
     agent->publishes = (struct prb_publisher_options){
-        .tables = options->history,
+        .tables = tables,
         .host = agent->entry.host,
         .key = agent->entry.key,
         .all_users = options->all_users,
-        .every = options->history_every > 0 ? options->history_every : HISTORY,
+        .every = options->history_every > 0 ? options->history_every
+                                            : prb_history_setting(PRB_HISTORY_EVERY, HISTORY),
         .say = publisher_says,
         .context = agent,
     };

@@ -2,7 +2,8 @@
  * What agents publish of the tables that ranks record: rows as JSON lines, in a stream of the
  * server, which any consumer of JetStream can take; and our own, a record in a file of the store.
  *
- * Subject probing.v1.JOB.history.TABLE.  Headers: Probing-Columns, "NAME:TYPE,…" in the order of
+ * Subject probing.v1.JOB.history.TABLE.  A row is an object: the table's columns, before them _job,
+ * _process, and rank and host where the table has none.  Headers: Probing-Columns, "NAME:TYPE,…" in the order of
  * the table; Probing-Process, a JSON object: host, key, job, rank, world_size, pid, started (clock ticks since
  * boot);
  * Probing-Lost: rows that the process overwrote before they were read; Nats-Msg-Id.
@@ -15,6 +16,18 @@
 #define PRB_HISTORY_STREAM "probing_history"
 #define PRB_HISTORY_SUBJECT "probing.v1.%s.history.%s"
 #define PRB_HISTORY_SUBJECTS "probing.v1.*.history.*"
+
+/*
+ * Settings probing.cluster.history.…, as environment variables of the agent:
+ * PROBING_CLUSTER_HISTORY_EVERY (10 s), _AGE (24 h) and _BYTES (as many as the server may keep) of
+ * the stream, for who makes it first; and _TABLES (none).  A number may end in s, m, h, d; or in K,
+ * M, G, T.
+ */
+enum prb_history_setting { PRB_HISTORY_EVERY, PRB_HISTORY_AGE, PRB_HISTORY_BYTES };
+/* s or bytes; otherwise: where it is not set. */
+double prb_history_setting(enum prb_history_setting which, double otherwise);
+/* USAGE: one of them is no such value. */
+bool prb_history_check(struct prb_error *err);
 
 /* Make the stream where there is none.  False: UNSUPPORTED, no JetStream; TIMEOUT. */
 bool prb_history_begin(struct prb_bus *bus, struct prb_error *err);

@@ -30,6 +30,8 @@ struct head {
     uint64_t mark, next; /* places of each, behind this */
     char name[PRB_RING_NAME_MAX + 1];
     char job[128];
+    char host[80];
+    int64_t rank;
     char text[PRB_PLACES_TEXT];
     char folder[PRB_RING_PATH_MAX];
     uint64_t uid; /* whose the folder is */
@@ -161,6 +163,8 @@ bool prb_place_save(const struct prb_places *places, const struct prb_placed *pr
         return false;
     snprintf(head.name, sizeof head.name, "%s", place->name);
     snprintf(head.job, sizeof head.job, "%s", process->job);
+    snprintf(head.host, sizeof head.host, "%s", process->host);
+    head.rank = process->rank;
     snprintf(head.text, sizeof head.text, "%s", process->text);
     folder_path(process->folder, &head);
     prb_buf_add(&out, &head, sizeof head);
@@ -190,6 +194,7 @@ static bool load(struct prb_places *places, const char *name)
         return false;
     memcpy(&head, bytes.data, sizeof head);
     head.name[sizeof head.name - 1] = head.job[sizeof head.job - 1] = '\0';
+    head.host[sizeof head.host - 1] = '\0';
     head.text[sizeof head.text - 1] = head.folder[sizeof head.folder - 1] = '\0';
     if (head.magic != MAGIC || head.version != VERSION || head.pid <= 0 || head.pid > INT32_MAX ||
         head.mark > CHUNKS_MAX || head.next > CHUNKS_MAX ||
@@ -201,6 +206,8 @@ static bool load(struct prb_places *places, const char *name)
     if (!place || !new)
         return false;
     snprintf(process->job, sizeof process->job, "%s", head.job);
+    snprintf(process->host, sizeof process->host, "%s", head.host);
+    process->rank = (int)head.rank;
     snprintf(process->text, sizeof process->text, "%s", head.text);
     if (process->folder < 0)
         process->folder = open_folder(&head);

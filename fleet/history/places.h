@@ -30,8 +30,10 @@ struct prb_placed {
     int64_t started;            /* field 22 of proc_pid_stat(5) */
     char job[128];              /* PRB_PLACES_TEXT holds it and */
     char text[PRB_PLACES_TEXT]; /* what the header Probing-Process says of it */
-    int folder;                 /* of its rings; -1: not open */
-    bool lives;                 /* seen in this round */
+    char host[80];
+    int rank;
+    int folder; /* of its rings; -1: not open */
+    bool lives; /* seen in this round */
     struct prb_place *places;
     size_t count, cap;
 };

@@ -66,6 +66,7 @@ static void say(struct prb_publisher *publisher, const char *text)
 struct batch {
     const struct prb_ring_column *columns;
     size_t count;
+    const struct prb_placed *process;
     struct prb_buf text;
 };
 
@@ -104,11 +105,35 @@ static void add_value(struct prb_buf *out, enum prb_ring_type type,
     }
 }
 
+static bool has_column(const struct batch *batch, const char *name)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (strcmp(batch->columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* For those who take rows without headers: whose it is, where no column of it is named so. */
+static void add_own(struct batch *batch)
+{
+    prb_buf_adds(&batch->text, "{\"_job\":");
+    prb_json_add_text(&batch->text, batch->process->job, strlen(batch->process->job));
+    prb_buf_addf(&batch->text, ",\"_process\":\"%d-%" PRId64 "\"", (int)batch->process->pid,
+                 batch->process->started);
+    if (!has_column(batch, "rank"))
+        prb_buf_addf(&batch->text, ",\"rank\":%d", batch->process->rank);
+    if (!has_column(batch, "host")) {
+        prb_buf_adds(&batch->text, ",\"host\":");
+        prb_json_add_text(&batch->text, batch->process->host, strlen(batch->process->host));
+    }
+}
+
 static bool add_row(void *context, const struct prb_ring_value *values)
 {
     struct batch *batch = context;
+    add_own(batch);
     for (size_t i = 0; i < batch->count; i++) {
-        prb_buf_addc(&batch->text, i ? ',' : '{');
+        prb_buf_addc(&batch->text, ',');
         prb_json_add_text(&batch->text, batch->columns[i].name, strlen(batch->columns[i].name));
         prb_buf_addc(&batch->text, ':');
         add_value(&batch->text, batch->columns[i].type, &values[i]);
@@ -138,6 +163,8 @@ static bool set_text(const struct prb_publisher *publisher, const struct prb_fle
     if (good) {
         snprintf(out->text, sizeof out->text, "%s", text);
         snprintf(out->job, sizeof out->job, "%s", member->job);
+        snprintf(out->host, sizeof out->host, "%s", publisher->options->host);
+        out->rank = member->rank;
     }
     free(text);
     return good;
@@ -336,7 +363,7 @@ static bool publish_ring(struct prb_publisher *publisher, struct prb_placed *pro
     const char *name = prb_ring_name(reader);
     struct prb_place *place = prb_places_ring(process, prb_ring_inode(reader), name, &new);
     struct prb_ring_counts counts = {0};
-    struct batch batch = {0};
+    struct batch batch = {.process = process};
     if (!place)
         return prb_fail(err, PRB_NOMEM, "there are too many tables");
     if (new && publisher->first && !was_published(publisher, name))

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from nats_client import Client
 from support.injection import wait_until
 from support.rings import Writer
 from support.target import PROBING
@@ -128,6 +129,27 @@ def test_agent_killed(job):
 
     wait_until(lambda: len(there()) >= len(wanted))
     assert there() == wanted
+
+
+def test_settings(job):
+    """The environment says what the options do not; a value that is none is an error.  Rows say whose they are to those who take no headers."""
+    host = job.hosts.all[0]
+    job.at(host, "cluster", "detach")
+    for name, value in (("AGE", "soon"), ("BYTES", "1X"), ("EVERY", "-1")):
+        done = job.at(host, "cluster", "attach", **dict({"PROBING_CLUSTER_HISTORY_TABLES": "losses"}, **{"PROBING_CLUSTER_HISTORY_" + name: value}))
+        assert done.returncode == 2 and "PROBING_CLUSTER_HISTORY_{} must be".format(name) in done.stderr
+    done = job.at(host, "cluster", "attach", PROBING_CLUSTER_HISTORY_TABLES="losses", PROBING_CLUSTER_HISTORY_EVERY="0.01s")
+    assert done.returncode == 0, done.stderr
+    file = os.path.join(job.bus.home, "set.db")
+    job.writers[0].write(20000, 0.5, "set")
+    wait_until(lambda: job.record(file, "--once") and (0, 20000, 0.5, "set") in job.rows(file))
+    with job.hosts.hub.network():
+        client = Client(job.bus.file("look"))
+    client.subscribe("_INBOX.look.>")
+    client.publish("$JS.API.DIRECT.GET.probing_history", {"last_by_subj": "probing.v1.job.history.losses"}, "_INBOX.look.1")
+    row = json.loads(client.next().body.decode().splitlines()[-1])
+    client.close()
+    assert row == {"_job": "job", "_process": row["_process"], "rank": 0, "host": "node1", "step": 20000, "loss": 0.5, "note": "set"}
 
 
 def test_refused(job):
