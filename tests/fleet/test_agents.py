@@ -296,6 +296,17 @@ def test_cut_off(cluster):
     until(cluster, lambda found: found["answered"] == "0-3")
 
 
+def wait_dead(pid):
+    """Until it is a zombie, which its parent may be kept from waiting for."""
+    end = time.monotonic() + DEADLINE
+    while True:
+        with open("/proc/{}/stat".format(pid)) as file:
+            if file.read().rpartition(") ")[2][0] == "Z":
+                return
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("store", ["kept", "empty"])
 def test_server_killed(cluster, store):
     """It is back, and so are the agents; who they are is known again also where it has lost what it kept."""
@@ -303,8 +314,9 @@ def test_server_killed(cluster, store):
         keeper = json.load(file)["pid"]
     os.kill(keeper, signal.SIGSTOP)
     try:
-        for pid in children(keeper):
-            os.kill(pid, signal.SIGKILL)
+        server, = children(keeper)
+        os.kill(server, signal.SIGKILL)
+        wait_dead(server)  # it writes nothing any more
         if store == "empty":
             shutil.rmtree(os.path.join(cluster.bus.folder, "store"))
     finally:
