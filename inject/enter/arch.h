@@ -57,8 +57,11 @@ struct prb_inject_arch {
     size_t fragile_count;
     unsigned extended_note; /* NT_X86_XSTATE, NT_PRFPREG */
     size_t extended_min;    /* bytes of it at least */
-    bool parked_only;       /* a running thread has state that we do not save */
-    unsigned pc_goes_back;  /* bytes by which a stop moves a waiting thread's program counter */
+    unsigned more_note;     /* what follows it, where the processor has it; 0: nothing */
+    /* Whether a running thread, which is stopped, has no state beyond these.  NULL: none ever
+     * has. */
+    bool (*all_is_saved)(pid_t tid);
+    unsigned pc_goes_back; /* bytes by which a stop moves a waiting thread's program counter */
     const uint8_t *stub;
     size_t stub_len;
     /* The registers to run the stub at code, on a stack that ends at stack. */

@@ -241,6 +241,12 @@ static bool read_state(struct stop *stop)
         ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->extended_note, &extended))
         return false;
     stop->extended_len = extended.iov_len;
+    if (stop->arch->more_note && extended.iov_len == stop->arch->extended_min) {
+        struct iovec more = {stop->extended + extended.iov_len,
+                             sizeof stop->extended - 8 - extended.iov_len};
+        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->more_note, &more) == 0)
+            stop->extended_len += more.iov_len;
+    }
     return ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof stop->mask, &stop->mask) == 0 &&
            extended.iov_len >= stop->arch->extended_min &&
            extended.iov_len < sizeof stop->extended - 8;
@@ -297,9 +303,13 @@ static enum prb_unfit judge(struct stop *stop)
         uint64_t args[6];
         for (unsigned i = 0; i < 6; i++)
             args[i] = saved[arch->args[i]];
-        if (prb_in_syscall(arch, saved) &&
-            (int64_t)saved[arch->original] == arch->waits[0].number && prb_waits_for_lock(args))
+        /* Where the kernel does not say which call it is in: the last one. */
+        unsigned number = arch->original < 0 ? arch->number : (unsigned)arch->original;
+        if ((arch->original < 0 || prb_in_syscall(arch, saved)) &&
+            (int64_t)saved[number] == arch->waits[0].number && prb_waits_for_lock(args))
             return PRB_UNFIT_LOCK;
+        if (arch->all_is_saved && !arch->all_is_saved(stop->choice->tid))
+            return PRB_UNFIT_RUNNING;
         struct prb_registers registers;
         if (!prb_arch_registers(prb_arch_host(), saved, arch->words * sizeof *saved, &registers,
                                 &stop->err))

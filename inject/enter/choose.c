@@ -184,8 +184,7 @@ bool prb_choose(struct prb_chooser *chooser, struct prb_choice *out, struct prb_
         } else if (why < PRB_UNFIT_COUNT) {
             chooser->unfit[why]++;
             /* To be examined in a stop: each running thread is as likely. */
-            bool look = !chooser->addresses->arch->parked_only &&
-                        (why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK);
+            bool look = why == PRB_UNFIT_RUNNING || why == PRB_UNFIT_STACK;
             if (look && (chooser->turn + i) % ++running == 0) {
                 chooser->running = *task;
                 chooser->running_counted = why;

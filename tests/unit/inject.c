@@ -195,7 +195,7 @@ static void aarch64_frame(void **state)
 {
     (void)state;
     struct given *now = given(&prb_inject_aarch64);
-    assert_int_equal(go_back(&prb_inject_aarch64, now, 528), 1128);
+    assert_int_equal(go_back(&prb_inject_aarch64, now, 528), 592 + 4096);
     /* Offsets of arch/arm64's struct rt_sigframe. */
     assert_int_equal(now->page.mask_place, FRAME_AT + 168);
     for (unsigned i = 0; i < 31; i++)
@@ -208,6 +208,31 @@ static void aarch64_frame(void **state)
     assert_memory_equal(now->frame + 608, now->extended, 512);
     assert_int_equal(word_at(now->frame, 1120), 0);
     free(now);
+}
+
+/* The registers of a running thread that uses SVE, 32 bytes long: struct user_sve_header is followed by what struct
+ * sve_context has, too. */
+static void aarch64_frame_of_long_registers(void **state)
+{
+    (void)state;
+    enum { WIDE = 546 * 2, HEADER = 16, IN_USE = 1 };
+    const uint16_t lengths[] = {32, 256}, flags[] = {IN_USE, 0};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 2; k++) {
+            struct given *now = given(&prb_inject_aarch64);
+            memcpy(now->extended + 528 + 8, &lengths[i], 2);
+            memcpy(now->extended + 528 + 12, &flags[k], 2);
+            go_back(&prb_inject_aarch64, now, 528 + HEADER + WIDE);
+            bool there = i == 0 && k == 0; /* longer than what was read of them: never */
+            assert_int_equal(word_at(now->frame, 592 + 528),
+                             there ? UINT64_C(1120) << 32 | 0x53564501 : 0);
+            if (there) {
+                assert_int_equal(word_at(now->frame, 592 + 536) & 0xffff, 32);
+                assert_memory_equal(now->frame + 592 + 544, now->extended + 528 + HEADER, WIDE);
+                assert_int_equal(word_at(now->frame, 592 + 528 + 1120), 0);
+            }
+            free(now);
+        }
 }
 
 static void entry_registers(void **state)
@@ -267,8 +292,9 @@ int main(void)
 #ifdef __x86_64__
         cmocka_unit_test(x86_64_running),    cmocka_unit_test(x86_64_lifeline),
 #endif
-        cmocka_unit_test(aarch64_frame),     cmocka_unit_test(entry_registers),
-        cmocka_unit_test(dangers),           cmocka_unit_test(paths_and_status),
+        cmocka_unit_test(aarch64_frame),     cmocka_unit_test(aarch64_frame_of_long_registers),
+        cmocka_unit_test(entry_registers),   cmocka_unit_test(dangers),
+        cmocka_unit_test(paths_and_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
