@@ -182,8 +182,8 @@ static size_t plain_run(const struct prb_buf *raw, size_t i, size_t count, char 
 {
     size_t n = 0;
     for (; i + n < count; n++) {
-        char c = raw->data[i + n];
-        if (c < ' ' || c == 0x7f || c == '\\' || c == quote)
+        unsigned char c = (unsigned char)raw->data[i + n];
+        if (c < ' ' || c >= 0x7f || c == '\\' || c == (unsigned char)quote)
             break;
     }
     return n;
