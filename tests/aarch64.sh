@@ -66,7 +66,7 @@ make_root() {
 
 # What the kernel needs to reach its disk and the folders of this machine, in the order of their dependences.
 modules() {
-    python3 - "$1" virtio_pci virtio_mmio virtio_blk virtio_console virtio_rng ext4 crc32c_generic 9p 9pnet_virtio <<'END'
+    python3 - "$1" virtio_pci virtio_blk virtio_rng ext4 crc32c_generic 9p 9pnet_virtio tcp_diag <<'END'
 import os, sys
 
 folder, *names = sys.argv[1:]
@@ -221,7 +221,7 @@ tests='tests/cli/test_demo.py tests/live/test_stacks.py tests/inject/test_eval.p
 units=$(make -s -C "$dir/build" --eval='print: ; @echo $(UNIT_TESTS)' print)
 began=$(date +%s)
 # shellcheck disable=SC2016 # the machine's shell expands these
-in_machine sh -c 'for unit in $1; do echo "== $unit"; timeout 300 "$BUILDDIR/$unit" || echo "== $unit ended with $?"; done
+in_machine sh -c 'for unit in $1; do echo "== $unit"; timeout 900 "$BUILDDIR/$unit" || echo "== $unit ended with $?"; done
     for test in $2; do echo "== $test"; timeout 1200 python3 -m pytest -q -p no:cacheprovider -r fEs "$test" || echo "== $test ended with $?"; done
     . /etc/os-release; echo "on: $PRETTY_NAME, Linux $(uname -r), $(python3 --version)"' run "$units" "$tests" >"$dir/check.log" 2>&1 || :
 # passed, failed, skipped: cases of cmocka and pytest; a program that ended badly without a failed case is one.
