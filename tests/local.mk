@@ -47,7 +47,7 @@ WAITING_TESTS = \
 	%D%/live/test_tables.py %D%/training/test_slots.py %D%/page/test_overview.py %D%/skills/test_skills.py %D%/page/test_pictures.py \
 	%D%/comm/test_metrics.py %D%/training/test_variables.py %D%/page/test_jobs.py %D%/page/test_ranks.py %D%/serve/test_skills.py \
 	%D%/store/test_machine.py %D%/cli/test_ranks.py %D%/fleet/test_nemesis.py %D%/serve/test_live.py %D%/sample/test_formats.py \
-	%D%/serve/test_history.py %D%/store/test_failures.py %D%/serve/test_own.py %D%/fleet/test_agents.py %D%/serve/test_protocol.py \
+	%D%/serve/test_history.py %D%/store/test_failures.py %D%/serve/test_own.py %D%/fleet/test_agents.py %D%/fleet/test_bus_commands.py %D%/serve/test_protocol.py \
 	%D%/serve/test_metrics.py %D%/training/test_growth.py %D%/fleet/test_debug.py %D%/comm/test_recorder.py
 LONG_TESTS = \
 	%D%/training/test_watch.py %D%/training/test_trace.py %D%/sample/test_profile.py %D%/editors/test_vscode.py %D%/training/test_phases.py \
