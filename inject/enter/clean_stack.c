@@ -43,14 +43,14 @@ bool prb_stack_room(struct prb_chooser *chooser, struct prb_error *err)
     return true;
 }
 
-/* The stack that sp is in; the last one is kept, since the thread may be stopped now. */
+/* The stack that sp is in; the last one is kept, since the thread may be stopped now.  All stacks of a
+ * process are executable once it has loaded a library that does not say that it needs none such. */
 static const struct prb_map *stack_of(struct prb_chooser *chooser, prb_addr sp)
 {
     struct prb_map *map = &chooser->stack;
     if ((sp < map->start || sp >= map->end) && !prb_proc_map_from(chooser->proc, sp, false, map))
         *map = (struct prb_map){0};
-    return map->start <= sp && sp < map->end && map->readable && map->writable &&
-                   !map->executable && !map->inode
+    return map->start <= sp && sp < map->end && map->readable && map->writable && !map->inode
                ? map
                : NULL;
 }

@@ -174,6 +174,25 @@ def test_the_door_is_shut(run, python):
     refused(pid, "permission", "PYTHON_DISABLE_REMOTE_DEBUG", method=REMOTE_EXEC)
 
 
+EXECUTABLE = """
+import ctypes
+start, end = next([int(word, 16) for word in line.split()[0].split("-")] for line in open("/proc/self/maps") if line.endswith("[stack]\\n"))
+if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start), ctypes.c_size_t(end - start), 7):
+    print("refused", flush=True)
+"""
+
+
+def test_an_executable_stack(run):
+    """As every process has that loaded a library without a word about its stack, such as PyTorch 1.11's."""
+    pid = run([sys.executable, "-c", EXECUTABLE + SLEEPER])
+    with open("/proc/{}/maps".format(pid)) as maps:
+        stack, = [line for line in maps if line.endswith("[stack]\n")]
+    if "x" not in stack.split()[1]:
+        pytest.skip("this system allows no executable stack")
+    assert inject(pid).tid == pid
+    detach(pid)
+
+
 def test_two_at_once(sleeper):
     reports = []
     threads = [threading.Thread(target=lambda: reports.append(inject(sleeper))) for _ in range(4)]
