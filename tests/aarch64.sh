@@ -4,8 +4,8 @@
 #   build   and compile this tree for it, here, into DIR/build
 #   run     and start it, run COMMAND in it from the top of this tree, print what it prints, and end with its status; the build folder is
 #           $BUILDDIR.  What it writes to its disk is gone with it
-#   short   (unless said) the tests of C, `probing demo`, stacks, evaluation
-#   long    also values, profiles, the debugger, gdb and crashes
+#   short   (unless said) the tests of C but what is slow there, `probing demo`
+#   long    also these, stacks, evaluation, values, profiles, the debugger, gdb and crashes
 # The processor is emulated (qemu-system-aarch64, no KVM): some 20 times slower than this machine.  Needs root.  $SUITE (bookworm) says which
 # Debian, $ARCHIVE where it is had (this machine's apt sources), $WHEELS a folder that the machine sees as /wheels.
 # The last line tells what ran, for tests/SYSTEMS.md.  Status 77, with the reason, when there can be no such machine here.
@@ -214,11 +214,14 @@ short | long) ;;
 esac
 
 # What runs in the machine: programs of C as they are, the rest by Debian's pytest.
-tests='tests/cli/test_demo.py tests/live/test_stacks.py tests/inject/test_eval.py'
-[ "$what" = short ] || tests="$tests tests/live/test_values.py tests/live/test_native.py tests/live/test_tables.py tests/inject/test_inject.py
+tests=tests/cli/test_demo.py
+[ "$what" = short ] || tests="$tests tests/live/test_stacks.py tests/inject/test_eval.py tests/live/test_values.py tests/live/test_native.py tests/live/test_tables.py tests/inject/test_inject.py
     tests/sample/test_profile.py tests/dap/test_breakpoints.py tests/crash/test_crash.py tests/gdb/test_commands.py"
 # shellcheck disable=SC2016 # make expands it
 units=$(make -s -C "$dir/build" --eval='print: ; @echo $(UNIT_TESTS)' print)
+# What takes minutes there, or measures time.
+long='tests/unit/proc tests/unit/core tests/unit/hide tests/unit/ring_hostile tests/unit/fleet_sql'
+[ "$what" = long ] || units=$(echo "$units" | tr ' ' '\n' | grep -v -x -F "$(echo "$long" | tr ' ' '\n')" | tr '\n' ' ')
 began=$(date +%s)
 # shellcheck disable=SC2016 # the machine's shell expands these
 in_machine sh -c 'for unit in $1; do echo "== $unit"; timeout 900 "$BUILDDIR/$unit" || echo "== $unit ended with $?"; done
