@@ -155,6 +155,9 @@ def test_the_database_is_away(published, server):
                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8") for _ in range(2)]
     published.rows("away", "n:integer", [{"n": 0}])
     wait_until(lambda: server.ask("SELECT to_regclass('python.away')") != [[None]] and server.ask("SELECT count(*) FROM python.away") == [["1"]])
+    # Both have begun, and are between two messages: one that cannot connect at first ends.
+    wait_until(lambda: server.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'probing cluster record' AND state = 'idle'"
+                                  " AND query IN ('COMMIT', 'ROLLBACK')") == [["2"]])
     server.stop()
     try:
         published.rows("away", "n:integer", [{"n": 1}])
@@ -179,6 +182,7 @@ def test_the_database_is_away(published, server):
 def test_a_server_that_says_nothing(published):
     """Ctrl-C ends a record that waits for it; a password is in no message."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
         url = "postgresql://ada:secret@127.0.0.1:{}/x".format(listener.getsockname()[1])
         child = subprocess.Popen([PROBING, "cluster", "record", url], env=published.bus.environment, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
