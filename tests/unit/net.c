@@ -1,6 +1,7 @@
 /* net: addresses, listening, tokens, and who may connect. */
 #include "unit.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,6 +133,9 @@ static int connection_to(int listening, const struct prb_address *address, int *
 {
     *client_out = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(*client_out, &address->any, address->len), 0);
+    /* The last packet of the handshake may come after connect(2) returned. */
+    struct pollfd ready = {.fd = listening, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 30000), 1);
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
