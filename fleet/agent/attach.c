@@ -120,8 +120,10 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
     bool good = own.stop_fd >= 0 && write_holder(lock)
                     ? prb_cluster_agent(&own, &err)
                     : prb_fail_sys(&err, errno, "the agent's lock");
-    if (!good)
+    if (!good) {
+        flock(lock, LOCK_UN); /* who is told may try again at once */
         tell_error(&told, &err);
+    }
     /* Whoever waits for our end looks at the lock. */
     _exit(good ? 0 : prb_code_exit(err.code));
 }

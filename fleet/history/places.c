@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "proc/stat.h"
 
-#define VERSION 1
+#define VERSION 2
 #define MAGIC 0x6873696c62757070u /* "ppublish" */
 #define TABLES "tables"
 #define PROCESSES_MAX 4096
@@ -26,7 +26,7 @@ struct head {
     int64_t pid, started;
     uint64_t inode;
     double sent;
-    uint64_t asked;
+    uint64_t asked, tries;
     uint64_t mark, next; /* places of each, behind this */
     char name[PRB_RING_NAME_MAX + 1];
     char job[128];
@@ -156,6 +156,7 @@ bool prb_place_save(const struct prb_places *places, const struct prb_placed *pr
                         .inode = place->inode,
                         .sent = place->sent,
                         .asked = place->asked,
+                        .tries = place->tries,
                         .mark = place->mark.count,
                         .next = place->next.count};
     PRB_AUTO(prb_buf) struct prb_buf out = {0};
@@ -213,6 +214,7 @@ static bool load(struct prb_places *places, const char *name)
         process->folder = open_folder(&head);
     place->sent = head.sent;
     place->asked = head.asked != 0;
+    place->tries = head.tries;
     const char *at = bytes.data + sizeof head;
     return take_mark(at, head.mark, &place->mark) &&
            take_mark(at + head.mark * sizeof(struct prb_ring_place), head.next, &place->next);

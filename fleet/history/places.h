@@ -20,6 +20,7 @@ struct prb_place {
     struct prb_ring_mark next;        /* and of a message on its way up to here; count 0: none is */
     double sent;                      /* when that was, s since the epoch */
     bool asked;                       /* whether the server has it, and no answer came */
+    uint64_t tries;                   /* names of messages that were used up */
     struct prb_buf rows;              /* it, in the agent that sent it */
     uint64_t lost;                    /* rows that were overwritten before these */
 };

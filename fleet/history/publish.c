@@ -212,7 +212,7 @@ static void name_message(const struct prb_publisher *publisher, const struct prb
                          const struct prb_place *place, char out[260])
 {
     const struct prb_ring_mark *marks[] = {&place->mark, &place->next};
-    uint64_t sum = 0xcbf29ce484222325u, rows = 0; /* FNV-1a, a number at a time */
+    uint64_t sum = 0xcbf29ce484222325u ^ place->tries, rows = 0; /* FNV-1a, a number at a time */
     for (int m = 0; m < 2; m++)
         for (size_t i = 0; i < marks[m]->count; i++) {
             sum = (sum ^ marks[m]->places[i].state) * 0x100000001b3u;
@@ -284,6 +284,8 @@ static void settled(struct prb_publisher *publisher, const struct prb_placed *pr
 {
     if (kept)
         move_mark(&place->mark, &place->next);
+    else
+        place->tries++; /* the same rows need another name: that one is used up */
     prb_ring_mark_deinit(&place->next);
     place->next = (struct prb_ring_mark){0};
     place->asked = false;

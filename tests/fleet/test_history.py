@@ -116,16 +116,17 @@ def test_agent_killed(job):
             job.writers[rank].write(1000 + len(wanted), 0.5, "again")
             wanted.append((rank, 1000 + len(wanted), 0.5, "again"))
 
+    def there():
+        return [row for row in job.rows(file) if row[1] in range(1000, 10000)] if job.record(file, "--once") else []
+
     for turn in range(6):
         write(3, 10 * turn + 1)
         os.kill(job.agent(host), signal.SIGKILL)
         write(3, 5)
         wait_until(lambda: "is on the bus" in job.attach(host, "--history", "losses,others", "--every", "0.01"))
+        wait_until(lambda: len(there()) >= len(wanted))
     write(3, 7)
     os.kill(job.pids[3], signal.SIGKILL)
-
-    def there():
-        return [row for row in job.rows(file) if row[1] in range(1000, 10000)] if job.record(file, "--once") else []
 
     wait_until(lambda: len(there()) >= len(wanted))
     assert there() == wanted
