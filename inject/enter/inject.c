@@ -13,6 +13,7 @@
 #define WAIT_S 2.0
 #define LOCK_WAIT_S 15.0
 #define STEP_NS 1000000
+#define STOPS_AGAIN_NS 1000000000ull /* a busy machine takes some ms */
 #define SCANS_FIRST 60 /* stops in which a stack is only scanned, before it is also unwound */
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
@@ -121,6 +122,18 @@ static bool send_a_thread(struct prb_chooser *chooser, const struct prb_stub_pag
     }
 }
 
+/* Let go, the thread is stopped again as soon as it is scheduled.  Until then it looks as if it ran,
+ * and whoever enters now would send it once more. */
+static void await_stop(pid_t pid, pid_t tid)
+{
+    char path[64];
+    struct prb_stat stat;
+    uint64_t begin = prb_clock_ns();
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
+    while (prb_stat_of(path, &stat) && stat.state != 'T' && prb_clock_ns() - begin < STOPS_AGAIN_NS)
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
 static double paused_us(const struct prb_borrowed *borrowed, const struct prb_stub_page *page)
 {
     double ns = (double)borrowed->paused_ns;
@@ -147,8 +160,11 @@ static bool by_thread(struct entry *entry, struct prb_error *err)
     entry->report.method = PRB_INJECT_THREAD;
     entry->report.will_load_later = borrowed.stopped;
     entry->report.paused_us = (double)borrowed.paused_ns * 1e-3;
-    if (borrowed.stopped)
+    if (borrowed.stopped) {
+        if (borrowed.sent)
+            await_stop(prb_proc_pid(entry->proc), borrowed.tid);
         return true;
+    }
     if (!prb_delivery_await(&entry->delivery, entry->proc, &borrowed, &page, err))
         return false;
     entry->report.paused_us = paused_us(&borrowed, &page);

@@ -274,9 +274,8 @@ def test_sleeps_to_its_end(test_library):
 def test_stopped(sleeper):
     os.kill(sleeper, signal.SIGSTOP)
     until(lambda: state(sleeper) == "T")
-    report = inject(sleeper)
-    assert report.will_load_later and inject(sleeper).will_load_later  # the second time, too, and only one is loaded
-    until(lambda: state(sleeper) == "T")
+    assert inject(sleeper).will_load_later and state(sleeper) == "T"
+    assert inject(sleeper).will_load_later and state(sleeper) == "T"  # the second time, too, and only one is loaded
     assert "probing" not in thread_names(sleeper)
     os.kill(sleeper, signal.SIGCONT)
     until(lambda: "probing" in thread_names(sleeper))
