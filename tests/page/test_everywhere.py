@@ -101,6 +101,16 @@ def test_deep_link(job, serve, tab):
     assert "worker 0" not in one.text() and one.page.input_value("main input[type=search]") == "worker 1"
 
 
+def test_an_address_that_changes_at_once(job, serve, tab):
+    """A link that is followed before the first picture is drawn."""
+    hangs = job("hangs")
+    one = tab(serve(), watched=(hangs.pid,))
+    one.page.add_init_script("document.addEventListener('DOMContentLoaded', () => {{ location.hash = '#/p/{}/stacks' }})".format(hangs.pid))
+    one.page.reload()
+    one.until("load_batch")
+    one.page.wait_for_selector("h1:text-is('Stacks')")
+
+
 def test_process_ends(job, serve, tab):
     hangs = job("hangs")
     one = tab(serve())

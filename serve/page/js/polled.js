@@ -1,11 +1,11 @@
-import { useEffect, useState } from "./hooks.js";
+import { useEffect, useLayoutEffect, useState } from "./hooks.js";
 import { net } from "./net.js";
 import { state } from "./watch.js";
 import { fragment, parse } from "./place.js";
 import { hidden } from "./editor.js";
 export function useWatch() {
     const [, again] = useState(0);
-    useEffect(() => {
+    useLayoutEffect(() => {
         const listener = () => again((n) => n + 1);
         state.listeners.add(listener);
         return () => void state.listeners.delete(listener);
@@ -13,7 +13,7 @@ export function useWatch() {
 }
 export function usePlace() {
     const [place, setPlace] = useState(() => parse(fragment()));
-    useEffect(() => {
+    useLayoutEffect(() => {
         const listener = () => setPlace(parse(fragment()));
         addEventListener("hashchange", listener);
         return () => removeEventListener("hashchange", listener);

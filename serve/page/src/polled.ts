@@ -1,5 +1,5 @@
 // Hooks of the screens: the page's state, and answers that are asked for again and again.
-import { useEffect, useState } from "./hooks.js";
+import { useEffect, useLayoutEffect, useState } from "./hooks.js";
 import { net } from "./net.js";
 import { state } from "./watch.js";
 import { fragment, parse, type Place } from "./place.js";
@@ -8,16 +8,17 @@ import { hidden } from "./editor.js";
 /** Draw again when the watched processes, the server's state or the freeze change. */
 export function useWatch(): void {
   const [, again] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = (): void => again((n) => n + 1);
     state.listeners.add(listener);
     return () => void state.listeners.delete(listener);
   }, []);
 }
 
+/** The address that is shown.  It listens before any other event: one between the first picture and an effect would be lost. */
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => parse(fragment()));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = (): void => setPlace(parse(fragment()));
     addEventListener("hashchange", listener);
     return () => removeEventListener("hashchange", listener);
