@@ -24,6 +24,7 @@ from typing import Any, Dict, List, Set, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+PLACE = "/mnt"  # where the folder of the build is while an .rpm is made
 PARTS = ("sdist", "wheel", "deb", "rpm")
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
@@ -108,13 +109,16 @@ class Release:
         for path in (os.path.join(self.folder, self.base + ".tar.gz"), os.path.join(self.unpacked(self.place), "packaging", "rpm", "probing.spec")):
             shutil.copy(path, sources)
             os.utime(os.path.join(sources, os.path.basename(path)), (int(self.environment["SOURCE_DATE_EPOCH"]),) * 2)
+        # An .rpm notes where it was built: the folder stands at one place while it is (in a mount namespace of its own).
         defined = {"_topdir": top, "_sourcedir": sources, "_builddir": self.place, "_smp_mflags": "-j" + self.jobs, "_buildhost": "localhost", "dist": "%{nil}",
                    "debug_package": "%{nil}", "build_cppflags": self.flags("CPPFLAGS"), "optflags": self.flags("CFLAGS"), "build_ldflags": self.flags("LDFLAGS"),
                    "use_source_date_epoch_as_buildtime": "1", "clamp_mtime_to_source_date_epoch": "1", "source_date_epoch_from_changelog": "0"}
         words = ["rpmbuild", "-ba", "--nodeps"]
         for name, value in defined.items():
             words += ["--define", "{} {}".format(name, value)]
-        self.run("rpm", words + [os.path.join(sources, "probing.spec")], top)
+        words = [word.replace(self.work, PLACE) for word in words + [os.path.join(sources, "probing.spec")]]
+        own = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+        self.run("rpm", own + ["sh", "-c", 'mount --bind "$0" {} && exec "$@"'.format(PLACE), self.work] + words, top)
         for folder, _, names in os.walk(top):
             for name in names:
                 if name.endswith(".rpm"):
