@@ -23,17 +23,8 @@ static const struct prb_fleet_member *member_of(const struct prb_fleet_info *inf
 static struct prb_steps_row begin_row(const struct prb_fleet_info *info, int rank)
 {
     const struct prb_fleet_member *member = member_of(info, rank);
-    struct prb_steps_row row = {.pid = member ? member->pid : 0,
-                                .rank = rank,
-                                .ended = !member || member->ended > 0,
-                                .step = INT64_MIN,
-                                .length = NAN,
-                                .items = NAN,
-                                .loss = NAN,
-                                .memory = NAN,
-                                .gpu = NAN,
-                                .gpu_memory = NAN,
-                                .unit = "samples"};
+    struct prb_steps_row row = prb_steps_row_unknown(member ? member->pid : 0, rank);
+    row.ended = !member || member->ended > 0;
     snprintf(row.command, sizeof row.command, "%s", member ? member->host : "");
     snprintf(row.problem, sizeof row.problem, "%s",
              member ? "no steps recorded: config probing.torch.profiling=on" : "no such process");

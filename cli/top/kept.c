@@ -30,19 +30,10 @@ static bool take_process(void *context, size_t columns, const char *const *names
     if (!more)
         return prb_cli_fail(finding->err, PRB_NOMEM, "", "out of memory");
     out->rows = more;
-    more[out->count] = (struct prb_steps_row){
-        .pid = row[FOUND_PID].type == PRB_INTEGER ? (pid_t)row[FOUND_PID].integer : 0,
-        .rank = row[FOUND_RANK].type == PRB_INTEGER ? (int)row[FOUND_RANK].integer : -1,
-        .step = INT64_MIN,
-        .length = NAN,
-        .items = NAN,
-        .loss = NAN,
-        .memory = NAN,
-        .gpu = NAN,
-        .gpu_memory = NAN,
-        .unit = "samples",
-        .seen = prb_steps_real(&row[FOUND_LAST])};
-    out->count++;
+    more[out->count] = prb_steps_row_unknown(
+        row[FOUND_PID].type == PRB_INTEGER ? (pid_t)row[FOUND_PID].integer : 0,
+        row[FOUND_RANK].type == PRB_INTEGER ? (int)row[FOUND_RANK].integer : -1);
+    more[out->count++].seen = prb_steps_real(&row[FOUND_LAST]);
     return true;
 }
 

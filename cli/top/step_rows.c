@@ -9,6 +9,20 @@
 
 enum { TIMED_STEPS, TIMED_LENGTH, TIMED_STEP, TIMED_PHASES };
 
+struct prb_steps_row prb_steps_row_unknown(pid_t pid, int rank)
+{
+    return (struct prb_steps_row){.pid = pid,
+                                  .rank = rank,
+                                  .step = INT64_MIN,
+                                  .length = NAN,
+                                  .items = NAN,
+                                  .loss = NAN,
+                                  .memory = NAN,
+                                  .gpu = NAN,
+                                  .gpu_memory = NAN,
+                                  .unit = "samples"};
+}
+
 void prb_steps_put_timed(struct prb_steps_row *out, const struct prb_value *row)
 {
     static const enum prb_steps_phase phases[] = {PRB_STEPS_DATA, PRB_STEPS_FORWARD,

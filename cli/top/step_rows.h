@@ -12,6 +12,8 @@ struct prb_steps_rows {
     const char *where;
 };
 
+/* Of which nothing is known yet.  rank: -1: none. */
+struct prb_steps_row prb_steps_row_unknown(pid_t pid, int rank);
 /* Of a row that begins with: how many steps, their mean length, the number of the last, the means of
  * the time in data, forward, backward, optimizer, communication. */
 void prb_steps_put_timed(struct prb_steps_row *out, const struct prb_value *row);

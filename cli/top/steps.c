@@ -325,16 +325,7 @@ bool prb_steps_follow(struct prb_steps *steps, const struct prb_profile *profile
         if (!follower)
             return false;
         follower->steps = steps;
-        follower->row = (struct prb_steps_row){.pid = process->pid,
-                                               .rank = process->rank,
-                                               .step = INT64_MIN,
-                                               .length = NAN,
-                                               .items = NAN,
-                                               .loss = NAN,
-                                               .memory = NAN,
-                                               .gpu = NAN,
-                                               .gpu_memory = NAN,
-                                               .unit = "samples"};
+        follower->row = prb_steps_row_unknown(process->pid, process->rank);
         snprintf(follower->row.command, sizeof follower->row.command, "%s",
                  process->command ? process->command : "");
         if (pthread_create(&follower->thread, NULL, follow, follower) != 0) {
