@@ -17,6 +17,7 @@
 #include "fleet/history/places.h"
 #include "proc/proc.h"
 #include "proc/stat.h"
+#include "ring/columns.h"
 #include "ring/format.h"
 #include "ring/ring.h"
 #include "table/recorded/folder.h"
@@ -69,12 +70,6 @@ struct batch {
     const struct prb_placed *process;
     struct prb_buf text;
 };
-
-static const char *const types[] = {[PRB_RING_INTEGER] = "integer",
-                                    [PRB_RING_REAL] = "real",
-                                    [PRB_RING_TEXT] = "text",
-                                    [PRB_RING_BOOLEAN] = "boolean",
-                                    [PRB_RING_TIME] = "time"};
 
 static void add_value(struct prb_buf *out, enum prb_ring_type type,
                       const struct prb_ring_value *value)
@@ -174,7 +169,7 @@ static bool columns_text(const struct batch *batch, struct prb_buf *out)
 {
     for (size_t i = 0; i < batch->count; i++)
         prb_buf_addf(out, "%s%s:%s", i ? "," : "", batch->columns[i].name,
-                     types[batch->columns[i].type]);
+                     prb_ring_type_name(batch->columns[i].type));
     return prb_buf_ok(out);
 }
 

@@ -4,33 +4,8 @@
 #include <string.h>
 
 #include "fleet/history/sink.h"
+#include "ring/columns.h"
 #include "store/host.h"
-
-static bool take_type(const char *text, enum prb_ring_type *out)
-{
-    static const struct {
-        const char *name;
-        enum prb_ring_type type;
-    } types[] = {{"integer", PRB_RING_INTEGER},
-                 {"real", PRB_RING_REAL},
-                 {"text", PRB_RING_TEXT},
-                 {"boolean", PRB_RING_BOOLEAN},
-                 {"time", PRB_RING_TIME}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(text, types[i].name) == 0) {
-            *out = types[i].type;
-            return true;
-        }
-    return false;
-}
-
-static bool is_name(const char *text)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    return *text && strlen(text) <= PRB_RING_NAME_MAX && strchr(letters, *text) &&
-           text[strspn(text, all)] == '\0';
-}
 
 static bool is_new(const struct prb_taken *taken, const char *name)
 {
@@ -47,7 +22,7 @@ static bool take_table(const struct prb_bus_message *message, struct prb_taken *
     const char *columns = message->headers[PRB_BUS_COLUMNS];
     const char *dot = subject ? strrchr(subject, '.') : NULL;
     char *save = NULL;
-    if (!dot || !columns || !is_name(dot + 1) || !(out->names = strdup(columns)))
+    if (!dot || !columns || !prb_ring_is_name(dot + 1) || !(out->names = strdup(columns)))
         return false;
     snprintf(out->name, sizeof out->name, "%s", dot + 1);
     out->schema = prb_host_is_ring(out->name) ? PRB_HOST_SCHEMA : "python";
@@ -57,7 +32,7 @@ static bool take_table(const struct prb_bus_message *message, struct prb_taken *
         if (!colon || out->count == PRB_RING_COLUMNS_MAX)
             return false;
         *colon = '\0';
-        if (!is_name(one) || !is_new(out, one) || !take_type(colon + 1, &type))
+        if (!prb_ring_is_name(one) || !is_new(out, one) || !prb_ring_type_named(colon + 1, &type))
             return false;
         out->columns[out->count++] =
             (struct prb_ring_column){.name = one, .unit = "", .doc = "", .type = type};

@@ -8,15 +8,11 @@
 
 #include "crash/crash.h"
 #include "proc/source.h"
+#include "ring/columns.h"
 #include "table/recorded/dump.h"
 #include "table/recorded/folder.h"
 
 #define TABLES_MAX 64
-
-static const char *const types[] = {
-    [PRB_RING_INTEGER] = "integer", [PRB_RING_REAL] = "real", [PRB_RING_TEXT] = "text",
-    [PRB_RING_BOOLEAN] = "boolean", [PRB_RING_TIME] = "time",
-};
 
 struct packing {
     const struct prb_ring_column *columns;
@@ -71,7 +67,7 @@ void prb_crash_keep_table(struct prb_proc *proc, const char *table,
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     char name[sizeof PRB_TEXT_RING + PRB_RING_NAME_MAX];
     for (size_t i = 0; i < count; i++)
-        prb_buf_addf(&text, "%s:%s:%s:%s\n", columns[i].name, types[columns[i].type],
+        prb_buf_addf(&text, "%s:%s:%s:%s\n", columns[i].name, prb_ring_type_name(columns[i].type),
                      columns[i].unit, columns[i].doc);
     prb_buf_addc(&text, '\n');
     prb_buf_add(&text, rows->data ? rows->data : "", rows->len);

@@ -17,6 +17,8 @@ bool prb_ring_columns_check(const struct prb_ring_column *columns, size_t count,
 bool prb_ring_columns_parse(char *text, struct prb_ring_column out[PRB_RING_COLUMNS_MAX],
                             size_t *count_out, struct prb_error *err);
 const char *prb_ring_type_name(enum prb_ring_type type);
+/* The type of that name; false: there is none. */
+bool prb_ring_type_named(const char *name, enum prb_ring_type *out);
 /* Copy as much of text as fits, cut at a character's end; NULL is "". */
 void prb_ring_cut(char *out, size_t cap, const char *text);
 /* Bytes of text[0..len) that fit in max without cutting a character (what is not UTF-8 is cut

@@ -215,17 +215,24 @@ static char *part(char **rest, bool last)
     return begin;
 }
 
+bool prb_ring_type_named(const char *name, enum prb_ring_type *out)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, name) == 0) {
+            *out = types[i].type;
+            return true;
+        }
+    return false;
+}
+
 static bool parse_line(char *line, struct prb_ring_column *out, struct prb_error *err)
 {
     out->name = part(&line, false);
     const char *type = part(&line, false);
     out->unit = part(&line, false);
     out->doc = part(&line, true);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, type) == 0) {
-            out->type = types[i].type;
-            return true;
-        }
+    if (prb_ring_type_named(type, &out->type))
+        return true;
     prb_fail(err, PRB_USAGE, "column %.80s: \"%.40s\" is not a type", out->name, type);
     return prb_error_remedy(err, "types are integer, real, text, boolean and time");
 }

@@ -28,15 +28,6 @@ struct dumped_tables {
     bool listed;
 };
 
-static const struct {
-    const char *word;
-    enum prb_ring_type type;
-} types[] = {{"integer", PRB_RING_INTEGER},
-             {"real", PRB_RING_REAL},
-             {"text", PRB_RING_TEXT},
-             {"boolean", PRB_RING_BOOLEAN},
-             {"time", PRB_RING_TIME}};
-
 /* ---- a ring ---- */
 
 static bool read_column(char *line, struct prb_ring_column *out)
@@ -45,12 +36,7 @@ static bool read_column(char *line, struct prb_ring_column *out)
     const char *type = line ? strsep(&line, ":") : "";
     out->unit = line ? strsep(&line, ":") : "";
     out->doc = line ? line : "";
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].word, type) == 0) {
-            out->type = types[i].type;
-            return true;
-        }
-    return false;
+    return prb_ring_type_named(type, &out->type);
 }
 
 static bool read_columns(struct prb_dumped_ring *ring)
