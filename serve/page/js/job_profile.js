@@ -5,12 +5,12 @@ import { count, duration, number, percent, plain } from "./format.js";
 import { set } from "./place.js";
 import { Flame } from "./flame.js";
 import { FlameView } from "./flame_view.js";
-import { Functions, ENDS } from "./profile.js";
+import { Functions, SaveAs } from "./profile.js";
 import { state } from "./watch.js";
 import { hidden } from "./editor.js";
 import { CoverageBar } from "./verdict.js";
 import { ranksIn } from "./job_list.js";
-import { Filter, Loading, save, Switch, Table, Trouble } from "./parts.js";
+import { Filter, Loading, Switch, Table, Trouble } from "./parts.js";
 const SECONDS = 3;
 const FORMATS = ["flamegraph", "collapsed", "pprof"];
 class Sum {
@@ -159,29 +159,9 @@ function Ranks({ rows, only, choose }) {
             rows.length,
             " ranks that differ the most.")));
 }
-function SaveAs({ target, native, mode }) {
-    const [busy, setBusy] = useState("");
-    const [error, setError] = useState(null);
-    const take = async (format) => {
-        setBusy(format);
-        setError(null);
-        try {
-            const answer = await ask(at(target, "profile", { seconds: "5", format, mode, ...(native ? { native: "1" } : {}) }), { accept: "*/*", watches: true });
-            save(`profile-${target.slice(1)}.${ENDS[format]}`, "", await answer.blob());
-        }
-        catch (failed) {
-            setError(failed);
-        }
-        setBusy("");
-    };
-    return (h(Fragment, null,
-        h("label", { class: "switch" },
-            busy ? `making ${busy} …` : "Save 5 s as",
-            " ",
-            h("select", { value: "", disabled: busy !== "", onChange: (event) => void take(event.currentTarget.value) },
-                h("option", { value: "" }, "choose"),
-                FORMATS.map((one) => (h("option", { value: one }, one))))),
-        h(Trouble, { error: error })));
+function Files({ target, native, mode }) {
+    const load = (format) => ask(at(target, "profile", { seconds: "5", format, mode, ...(native ? { native: "1" } : {}) }), { accept: "*/*", watches: true });
+    return h(SaveAs, { words: "Save 5 s as", formats: FORMATS, name: `profile-${target.slice(1)}`, load: load });
 }
 export function JobProfile({ target, place }) {
     const native = place.params["native"] === "1";
@@ -217,7 +197,7 @@ export function JobProfile({ target, place }) {
                     h("option", { value: "cpu" }, "on a CPU"),
                     h("option", { value: "gil" }, "with the GIL"))),
             h(Switch, { label: "native", on: native, set: (on) => set({ native: on ? "1" : "" }), hint: "C and C++ frames, too" }),
-            h(SaveAs, { target: target, native: native, mode: mode })),
+            h(Files, { target: target, native: native, mode: mode })),
         h(Trouble, { error: error }),
         coverage && h(CoverageBar, { told: coverage }),
         !coverage && !error && h(Loading, null),

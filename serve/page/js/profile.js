@@ -9,7 +9,7 @@ import { FlameView } from "./flame_view.js";
 import { usePolled } from "./polled.js";
 import { Empty, Filter, save, Switch, Table, Trouble } from "./parts.js";
 const FORMATS = ["speedscope", "flamegraph", "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"];
-export const ENDS = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
+const ENDS = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
 function columns(total, open) {
     return [
         { name: "Own", right: true, cell: (one) => percent(one.own / total) },
@@ -43,17 +43,14 @@ export function Functions({ flame, samples, q }) {
         h("h2", null, "Functions"),
         h(Table, { label: "Functions", columns: columns(total, setOpen), rows: rows.slice(0, 40) })));
 }
-function Files({ target, sampling }) {
+export function SaveAs({ words, formats, name, load }) {
     const [error, setError] = useState(null);
     const [busy, setBusy] = useState("");
     const take = async (format) => {
         setBusy(format);
         setError(null);
-        const own = `api/v1/profiles/${sampling.id}?format=${format}`;
-        const fresh = at(target, "profile", { seconds: "5", format, ...(sampling.native ? { native: "1" } : {}) });
         try {
-            const answer = await ask(sampling.id ? own : fresh, { accept: "*/*" });
-            save(`profile-${target.split(".")[0]}.${ENDS[format] ?? "json"}`, "", await answer.blob());
+            save(`${name}.${ENDS[format] ?? "json"}`, "", await (await load(format)).blob());
         }
         catch (failed) {
             setError(failed);
@@ -62,12 +59,19 @@ function Files({ target, sampling }) {
     };
     return (h(Fragment, null,
         h("label", { class: "switch" },
-            busy ? `making ${busy} …` : sampling.id ? "Save as" : "Save 5 s as",
+            busy ? `making ${busy} …` : words,
             " ",
             h("select", { value: "", disabled: busy !== "", onChange: (event) => void take(event.currentTarget.value) },
                 h("option", { value: "" }, "choose"),
-                FORMATS.map((one) => (h("option", { value: one }, one))))),
+                formats.map((one) => (h("option", { value: one }, one))))),
         h(Trouble, { error: error })));
+}
+function Files({ target, sampling }) {
+    const load = (format) => {
+        const fresh = at(target, "profile", { seconds: "5", format, ...(sampling.native ? { native: "1" } : {}) });
+        return ask(sampling.id ? `api/v1/profiles/${sampling.id}?format=${format}` : fresh, { accept: "*/*" });
+    };
+    return h(SaveAs, { words: sampling.id ? "Save as" : "Save 5 s as", formats: FORMATS, name: `profile-${target.split(".")[0]}`, load: load });
 }
 function compared(told) {
     const flame = new Flame();

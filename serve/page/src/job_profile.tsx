@@ -6,12 +6,12 @@ import { count, duration, number, percent, plain } from "./format.js";
 import { set, type Place } from "./place.js";
 import { Flame, type FlameFrame } from "./flame.js";
 import { FlameView } from "./flame_view.js";
-import { Functions, ENDS } from "./profile.js";
+import { Functions, SaveAs } from "./profile.js";
 import { state } from "./watch.js";
 import { hidden } from "./editor.js";
 import { CoverageBar } from "./verdict.js";
 import { ranksIn, type Coverage } from "./job_list.js";
-import { Filter, Loading, save, Switch, Table, Trouble, type Column } from "./parts.js";
+import { Filter, Loading, Switch, Table, Trouble, type Column } from "./parts.js";
 
 const SECONDS = 3; // of a look, after which it is drawn
 const FORMATS = ["flamegraph", "collapsed", "pprof"];
@@ -189,34 +189,10 @@ function Ranks({ rows, only, choose }: { rows: ByRank[]; only: number; choose: (
   );
 }
 
-function SaveAs({ target, native, mode }: { target: string; native: boolean; mode: string }) {
-  const [busy, setBusy] = useState("");
-  const [error, setError] = useState<Error | null>(null);
-  const take = async (format: string): Promise<void> => {
-    setBusy(format);
-    setError(null);
-    try {
-      const answer = await ask(at(target, "profile", { seconds: "5", format, mode, ...(native ? { native: "1" } : {}) }), { accept: "*/*", watches: true });
-      save(`profile-${target.slice(1)}.${ENDS[format]}`, "", await answer.blob());
-    } catch (failed) {
-      setError(failed as Error);
-    }
-    setBusy("");
-  };
-  return (
-    <>
-      <label class="switch">
-        {busy ? `making ${busy} …` : "Save 5 s as"}{" "}
-        <select value="" disabled={busy !== ""} onChange={(event: { currentTarget: HTMLSelectElement }) => void take(event.currentTarget.value)}>
-          <option value="">choose</option>
-          {FORMATS.map((one) => (
-            <option value={one}>{one}</option>
-          ))}
-        </select>
-      </label>
-      <Trouble error={error} />
-    </>
-  );
+function Files({ target, native, mode }: { target: string; native: boolean; mode: string }) {
+  const load = (format: string): Promise<Response> =>
+    ask(at(target, "profile", { seconds: "5", format, mode, ...(native ? { native: "1" } : {}) }), { accept: "*/*", watches: true });
+  return <SaveAs words="Save 5 s as" formats={FORMATS} name={`profile-${target.slice(1)}`} load={load} />;
 }
 
 export function JobProfile({ target, place }: { target: string; place: Place }) {
@@ -256,7 +232,7 @@ export function JobProfile({ target, place }: { target: string; place: Place }) 
           </select>
         </label>
         <Switch label="native" on={native} set={(on) => set({ native: on ? "1" : "" })} hint="C and C++ frames, too" />
-        <SaveAs target={target} native={native} mode={mode} />
+        <Files target={target} native={native} mode={mode} />
       </div>
       <Trouble error={error} />
       {coverage && <CoverageBar told={coverage} />}

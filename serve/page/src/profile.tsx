@@ -12,7 +12,7 @@ import { Empty, Filter, save, Switch, Table, Trouble, type Column } from "./part
 import type { ScreenProps } from "./main.js";
 
 const FORMATS = ["speedscope", "flamegraph", "collapsed", "pprof", "perfetto", "chrome", "firefox", "heatmap"];
-export const ENDS: Record<string, string> = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
+const ENDS: Record<string, string> = { flamegraph: "svg", collapsed: "txt", pprof: "pb.gz", perfetto: "pftrace", heatmap: "html" };
 
 // ---- the table of functions ----
 
@@ -80,17 +80,15 @@ interface Saved {
   done: boolean;
 }
 
-function Files({ target, sampling }: { target: string; sampling: Sampling }) {
+/** A choice of formats: what `load` gives of one becomes a file, name.END. */
+export function SaveAs({ words, formats, name, load }: { words: string; formats: string[]; name: string; load: (format: string) => Promise<Response> }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState("");
   const take = async (format: string): Promise<void> => {
     setBusy(format);
     setError(null);
-    const own = `api/v1/profiles/${sampling.id}?format=${format}`;
-    const fresh = at(target, "profile", { seconds: "5", format, ...(sampling.native ? { native: "1" } : {}) });
     try {
-      const answer = await ask(sampling.id ? own : fresh, { accept: "*/*" });
-      save(`profile-${target.split(".")[0]}.${ENDS[format] ?? "json"}`, "", await answer.blob());
+      save(`${name}.${ENDS[format] ?? "json"}`, "", await (await load(format)).blob());
     } catch (failed) {
       setError(failed as Error);
     }
@@ -99,10 +97,10 @@ function Files({ target, sampling }: { target: string; sampling: Sampling }) {
   return (
     <>
       <label class="switch">
-        {busy ? `making ${busy} …` : sampling.id ? "Save as" : "Save 5 s as"}{" "}
+        {busy ? `making ${busy} …` : words}{" "}
         <select value="" disabled={busy !== ""} onChange={(event: { currentTarget: HTMLSelectElement }) => void take(event.currentTarget.value)}>
           <option value="">choose</option>
-          {FORMATS.map((one) => (
+          {formats.map((one) => (
             <option value={one}>{one}</option>
           ))}
         </select>
@@ -110,6 +108,14 @@ function Files({ target, sampling }: { target: string; sampling: Sampling }) {
       <Trouble error={error} />
     </>
   );
+}
+
+function Files({ target, sampling }: { target: string; sampling: Sampling }) {
+  const load = (format: string): Promise<Response> => {
+    const fresh = at(target, "profile", { seconds: "5", format, ...(sampling.native ? { native: "1" } : {}) });
+    return ask(sampling.id ? `api/v1/profiles/${sampling.id}?format=${format}` : fresh, { accept: "*/*" });
+  };
+  return <SaveAs words={sampling.id ? "Save as" : "Save 5 s as"} formats={FORMATS} name={`profile-${target.split(".")[0]}`} load={load} />;
 }
 
 interface Compared {
