@@ -117,12 +117,26 @@ static bool push(struct lane *lane, struct item *item)
     return true;
 }
 
+/* Without a body a message only asks whether we are there: answered here and now, whatever is
+ * worked on. */
+static void give_sign(struct prb_agent_work *work, const char *reply)
+{
+    const struct prb_bus_message sign = {.subject = reply, .data = ""};
+    pthread_rwlock_rdlock(&work->bus_lock);
+    if (work->bus)
+        prb_bus_publish(work->bus, &sign, NULL);
+    pthread_rwlock_unlock(&work->bus_lock);
+}
+
 static void take(struct prb_agent_work *work, enum prb_fleet_class class,
                  const struct prb_bus_message *message)
 {
-    /* Without a body it only asks whether we are there. */
-    if (!message->len || !message->reply || message->len > REQUEST_MAX)
+    if (!message->reply || message->len > REQUEST_MAX)
         return;
+    if (!message->len) {
+        give_sign(work, message->reply);
+        return;
+    }
     struct item *item = item_of(class, message);
     struct lane *lane = &work->lanes[work->options.allowed[class] ? class : PRB_FLEET_LOOK];
     pthread_mutex_lock(&work->lock);

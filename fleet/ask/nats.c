@@ -37,6 +37,7 @@ static void nats_close(struct prb_fleet_transport *transport)
     free(nats->named);
     free(nats->hosts);
     free(nats->sorted);
+    free(nats->quiet);
     free(nats);
 }
 

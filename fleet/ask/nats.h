@@ -3,7 +3,9 @@
  * them, nats.c opens the connection.
  *
  * A host that the server has lost costs no time: whoever does not answer is asked again on the
- * subject that only its agent hears, and the server says at once that nobody does.
+ * subject that only its agent hears, and the server says at once that nobody does.  Until the server
+ * knows, its agent gives no sign of life, as any other does to that question at once, however long
+ * its answer takes: it is not waited for.
  */
 #ifndef PRB_FLEET_NATS_H
 #define PRB_FLEET_NATS_H
@@ -15,6 +17,10 @@
 #define PRB_NATS_SLICE 0.05 /* s: between two looks at what else may have happened */
 #define PRB_NATS_DOUBT_AGAIN                                                                       \
     0.5 /* s, until who does not answer is asked again whether it is there */
+/* s without a sign of life, and it is not waited for: of who tells nothing of itself; of who gave
+ * one before. */
+#define PRB_NATS_QUIET 0.5
+#define PRB_NATS_QUIET_LATER 3.0
 
 /* Which message an answer answers: its kind, and the number of a host. */
 enum {
@@ -32,11 +38,13 @@ struct prb_nats_host {
     char name[80];             /* unique among hosts */
     char job[PRB_BUS_TOKEN];   /* one of its jobs, as a part of subjects; "": none */
     bool told, listed, absent; /* of itself; in the roster; the server has lost it */
+    bool quiet;                /* gave no sign of life, at the last question, too */
     struct prb_roster_entry entry;
     double clock, clock_error; /* s: its clock less ours */
     /* of the question that runs: */
     bool asked, done;
     double began, doubt; /* s, monotonic: since when; when it is asked whether it is there */
+    double heard;        /* s, monotonic: its last sign of life but that it told; 0: none */
     struct prb_bus_parts parts;
     char nonce[PRB_GO_NONCE];
 };
@@ -49,6 +57,8 @@ struct prb_nats {
     enum prb_bus_class class;               /* of file and bus */
     struct prb_nats_host **hosts, **sorted; /* by number, by key */
     size_t count, cap, sorted_cap;
+    char (*quiet)[PRB_ROSTER_KEY]; /* hosts that gave no sign of life at the last question */
+    size_t quiet_count, quiet_cap;
 };
 
 /* ---- nats_hosts.c ---- */
@@ -57,6 +67,7 @@ struct prb_nats {
 struct prb_nats_host *prb_nats_host_of(const struct prb_nats *nats, const char *key);
 /* NULL: out of memory. */
 struct prb_nats_host *prb_nats_add_host(struct prb_nats *nats, const char *key);
+/* But for who was quiet. */
 void prb_nats_forget_hosts(struct prb_nats *nats);
 /* node1, node1#2: two agents whose node has one name. */
 bool prb_nats_name_hosts(struct prb_nats *nats, struct prb_error *err);

@@ -19,10 +19,11 @@ struct asking {
     struct prb_bus_inbox *inbox;
     const char *text, *class;
     char job[PRB_BUS_TOKEN];
-    size_t open; /* hosts asked that are not done */
-    size_t slow; /* of them: those that are in doubt */
-    bool silent; /* one has let its time pass */
-    size_t left; /* hosts not asked yet */
+    size_t open;  /* hosts asked that are not done */
+    size_t slow;  /* of them: those that are in doubt */
+    size_t quiet; /* of them: those that are not waited for */
+    bool silent;  /* one has let its time pass */
+    size_t left;  /* hosts not asked yet */
     unsigned next_shard;
     size_t bytes, answers; /* of replies so far: how large is the next? */
     prb_fleet_got_fn *got;
@@ -38,8 +39,10 @@ static bool has_rank(const struct asking *asking, const struct prb_fleet_member 
 
 static void finish(struct asking *asking, struct prb_nats_host *host)
 {
-    if (!host->done && host->asked)
+    if (!host->done && host->asked) {
         asking->open--;
+        asking->quiet -= host->quiet && asking->quiet;
+    }
     host->done = true;
     prb_bus_parts_deinit(&host->parts);
 }
@@ -103,6 +106,13 @@ static void give(struct asking *asking, struct prb_nats_host *host, const struct
     }
 }
 
+/* A host of which signs of life are known gave one; an agent of an older release gives none. */
+static void hear(struct prb_nats_host *host)
+{
+    if (host->heard > 0)
+        host->heard = prb_clock_s();
+}
+
 /* Parts of the answer to this question, from a host that was asked; anything else is not counted. */
 static void take_part(struct asking *asking, struct prb_bus_message *message)
 {
@@ -115,6 +125,7 @@ static void take_part(struct asking *asking, struct prb_bus_message *message)
     if (!host || !host->asked || host->done || !id || strcmp(id, asking->request->id) != 0)
         return;
     asking->bytes += message->len;
+    hear(host);
     bool good =
         prb_bus_parts_add(&host->parts, message, asking->request->max_bytes, &body, &whole, &why);
     if (good && !whole) {
@@ -137,6 +148,8 @@ static void take_answer(struct asking *asking, struct prb_bus_message *message)
     if (!message->nobody) {
         if ((tag & PRB_NATS_KIND) != PRB_NATS_DOUBT)
             take_part(asking, message);
+        else if (number < nats->count)
+            nats->hosts[number]->heard = prb_clock_s();
         return;
     }
     /* Nobody heard it: of one host, or of all. */
@@ -150,13 +163,23 @@ static void take_answer(struct asking *asking, struct prb_bus_message *message)
             finish(asking, nats->hosts[i]);
 }
 
+/* Whether it is not waited for: whoever works on an answer gives signs of life. */
+static bool is_quiet(struct prb_nats_host *host, double now)
+{
+    if (host->heard > 0)
+        host->quiet = now > host->heard + PRB_NATS_QUIET_LATER;
+    else if (!host->told && now > host->began + PRB_NATS_QUIET)
+        host->quiet = true;
+    return host->quiet;
+}
+
 /* Each host has the whole budget, from when it was asked; whether it is there at all is asked
  * sooner. */
 static bool doubt_slow(struct asking *asking, struct prb_error *err)
 {
     struct prb_nats *nats = asking->nats;
     double now = prb_clock_s(), budget = asking->request->budget + AFTER_BUDGET;
-    asking->slow = 0;
+    asking->slow = asking->quiet = 0;
     for (size_t i = 0; i < nats->count; i++) {
         struct prb_nats_host *host = nats->hosts[i];
         if (!host->asked || host->done)
@@ -167,6 +190,7 @@ static bool doubt_slow(struct asking *asking, struct prb_error *err)
             continue;
         }
         asking->slow += now > host->began + DOUBT;
+        asking->quiet += is_quiet(host, now);
         if (now > host->doubt && !prb_nats_doubt(nats, asking->inbox, host, err))
             return false;
     }
@@ -178,6 +202,7 @@ static void mark_asked(struct asking *asking, struct prb_nats_host *host)
     host->asked = true;
     host->began = prb_clock_s();
     host->doubt = host->began + DOUBT;
+    hear(host);
     asking->open++;
     asking->left--;
 }
@@ -234,7 +259,7 @@ static bool wait_for_all(struct asking *asking, struct prb_error *err)
     struct prb_nats *nats = asking->nats;
     double looked = 0;
     struct prb_bus_message message;
-    while ((asking->open || asking->left) && !asking->ended) {
+    while ((asking->open > asking->quiet || asking->left) && !asking->ended) {
         struct prb_error why = {0};
         if (!send_some(asking, err))
             return false;
@@ -291,6 +316,7 @@ static void take_ready(struct asking *asking, struct prb_bus_message *message)
     struct prb_nats_host *host = number < nats->count ? nats->hosts[number] : NULL;
     if (!host || !host->asked || host->done || host->nonce[0])
         return;
+    host->told = host->told || !message->nobody;
     if (message->nobody ||
         !prb_go_ready(message->data, message->len, asking->request->id, host->nonce)) {
         take_answer(asking, message); /* a refusal is an answer */
@@ -318,7 +344,7 @@ static bool prepare(struct asking *asking, struct prb_error *err)
                               err))
             return false;
     }
-    while (text && asking->open && prb_clock_s() < end) {
+    while (text && asking->open > asking->quiet && prb_clock_s() < end) {
         struct prb_error why = {0};
         if (prb_bus_inbox_next(asking->inbox, PRB_NATS_SLICE, &message, &why)) {
             take_ready(asking, &message);
@@ -327,7 +353,8 @@ static bool prepare(struct asking *asking, struct prb_error *err)
             *err = why;
             return false;
         }
-        if (!prb_bus_check(nats->bus, err) || !prb_nats_goes_on(&nats->base, err))
+        if (!prb_bus_check(nats->bus, err) || !prb_nats_goes_on(&nats->base, err) ||
+            !doubt_slow(asking, err))
             return false;
     }
     return text != NULL;
@@ -338,7 +365,7 @@ static bool go(struct asking *asking, struct prb_error *err)
 {
     struct prb_nats *nats = asking->nats;
     char subject[PRB_BUS_SUBJECT];
-    asking->open = 0;
+    asking->open = asking->quiet = 0;
     for (size_t i = 0; i < nats->count; i++) {
         struct prb_nats_host *host = nats->hosts[i];
         if (!host->asked || host->done)
@@ -356,6 +383,7 @@ static bool go(struct asking *asking, struct prb_error *err)
         asking->open++;
         host->began = prb_clock_s();
         host->doubt = host->began + DOUBT;
+        hear(host);
     }
     return true;
 }

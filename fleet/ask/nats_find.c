@@ -14,6 +14,7 @@ struct finding {
     struct prb_bus_inbox *inbox;
     bool answered, roster, nobody; /* the roster: it answered; there is one; no agent is there */
     double began, last;            /* s, monotonic: the question; when a host told of itself */
+    double slowest;                /* s that an answer took */
 };
 
 static bool list_host(void *context, const char *key)
@@ -44,6 +45,7 @@ static void take_entry(struct finding *finding, const struct prb_bus_message *me
     host->entry = entry;
     entry = (struct prb_roster_entry){0};
     host->told = alive;
+    host->quiet = host->quiet && !alive;
     host->listed = true;
     if (host->entry.members.count)
         prb_bus_token(host->entry.members.items[0].job, host->job);
@@ -55,12 +57,20 @@ static void take_entry(struct finding *finding, const struct prb_bus_message *me
     host->clock = host->entry.clock - (real_time() - host->clock_error);
 }
 
+static void hear(struct prb_nats_host *host)
+{
+    host->heard = prb_clock_s();
+    host->quiet = false;
+}
+
 static void take_found(struct finding *finding, const struct prb_bus_message *message)
 {
     unsigned tag = prb_bus_inbox_tag(finding->inbox, message->subject);
     unsigned number = tag & ~PRB_NATS_KIND;
     struct prb_nats *nats = finding->nats;
     struct prb_nats_host *host = number < nats->count ? nats->hosts[number] : NULL;
+    if ((tag & PRB_NATS_KIND) != PRB_NATS_DOUBT)
+        finding->slowest = prb_clock_s() - finding->began;
     switch (tag & PRB_NATS_KIND) {
     case PRB_NATS_ALL:
         finding->nobody = finding->nobody || message->nobody;
@@ -81,8 +91,16 @@ static void take_found(struct finding *finding, const struct prb_bus_message *me
     case PRB_NATS_DOUBT:
         if (message->nobody && host)
             host->absent = true;
+        else if (host)
+            hear(host);
         break;
     }
+}
+
+/* Who gives no sign of life is asked all the same, as it may only be slow. */
+static bool is_quiet(const struct prb_nats_host *host, double now, double limit)
+{
+    return host->quiet || (host->heard <= 0 && host->began > 0 && now > host->began + limit);
 }
 
 /* Whom the roster has, and who does not tell of itself: its entry, then whether it is there. */
@@ -90,15 +108,18 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
 {
     struct prb_nats *nats = finding->nats;
     double now = prb_clock_s();
+    /* Where others are slow, so may it be. */
+    double limit = PRB_NATS_QUIET > 3 * finding->slowest ? PRB_NATS_QUIET : 3 * finding->slowest;
     *waits_out = 0;
     for (size_t i = 0; i < nats->count; i++) {
         struct prb_nats_host *host = nats->hosts[i];
         if (host->told || host->absent || !host->listed)
             continue;
-        ++*waits_out;
+        *waits_out += !is_quiet(host, now, limit);
         if (now < finding->last + PRB_NATS_SLICE || now < host->doubt)
             continue;
         if (host->job[0]) {
+            host->began = host->began > 0 ? host->began : now;
             if (!prb_nats_doubt(nats, finding->inbox, host, err))
                 return false;
         } else if (host->doubt == 0) {

@@ -25,6 +25,14 @@ struct prb_nats_host *prb_nats_host_of(const struct prb_nats *nats, const char *
     return at < nats->count && strcmp(nats->sorted[at]->key, key) == 0 ? nats->sorted[at] : NULL;
 }
 
+static bool was_quiet(const struct prb_nats *nats, const char *key)
+{
+    for (size_t i = 0; i < nats->quiet_count; i++)
+        if (strcmp(nats->quiet[i], key) == 0)
+            return true;
+    return false;
+}
+
 struct prb_nats_host *prb_nats_add_host(struct prb_nats *nats, const char *key)
 {
     struct prb_nats_host *host = prb_nats_host_of(nats, key);
@@ -37,12 +45,23 @@ struct prb_nats_host *prb_nats_add_host(struct prb_nats *nats, const char *key)
     memmove(nats->sorted + at + 1, nats->sorted + at, (nats->count - at) * sizeof *nats->sorted);
     host->number = (unsigned)nats->count;
     snprintf(host->key, sizeof host->key, "%s", key);
+    host->quiet = was_quiet(nats, key);
     nats->sorted[at] = nats->hosts[nats->count++] = host;
     return host;
 }
 
+/* Who is not remembered is waited for once more. */
+static void remember_quiet(struct prb_nats *nats)
+{
+    nats->quiet_count = 0;
+    for (size_t i = 0; i < nats->count; i++)
+        if (nats->hosts[i]->quiet && PRB_GROW(nats->quiet, nats->quiet_count, nats->quiet_cap))
+            memcpy(nats->quiet[nats->quiet_count++], nats->hosts[i]->key, PRB_ROSTER_KEY);
+}
+
 void prb_nats_forget_hosts(struct prb_nats *nats)
 {
+    remember_quiet(nats);
     for (size_t i = 0; i < nats->count; i++) {
         prb_roster_entry_deinit(&nats->hosts[i]->entry);
         prb_bus_parts_deinit(&nats->hosts[i]->parts);

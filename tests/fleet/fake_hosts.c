@@ -44,6 +44,7 @@ enum fault {
     FAULT(absent)    /* its agent ended: the server knows that nobody hears it */                  \
     FAULT(stopped)   /* hears nothing, and its connection stands */                                \
     FAULT(mute)      /* tells of itself, and answers no look */                                    \
+    FAULT(busy)      /* does not tell of itself, gives signs of life, and answers late */          \
     FAULT(late)      /* answers when nobody waits any more */                                      \
     FAULT(midway)    /* ends in the middle of its answer */                                        \
     FAULT(stuck)     /* the same, and its connection stands */                                     \
@@ -313,6 +314,7 @@ static void send_answer(struct host *host, const char *to, const char *id, struc
     snprintf(host->last_id, sizeof host->last_id, "%s", id);
     switch (host->fault) {
     case fault_late:
+    case fault_busy:
         send_later(host, to, id, LATE, body);
         break;
     case fault_midway:
@@ -396,6 +398,18 @@ static void answer(struct host *host, unsigned job, const struct prb_fleet_reque
     send_answer(host, to, request->id, &body);
 }
 
+/* That it is there. */
+static void give_sign(struct connection *connection, const char *key, const char *to)
+{
+    const struct prb_bus_message sign = {.subject = to, .data = ""};
+    pthread_mutex_lock(&lock);
+    for (unsigned i = connection->number; i < host_count; i += connection_count)
+        if (strcmp(hosts[i].entry.key, key) == 0 && hosts[i].fault != fault_stopped &&
+            hosts[i].fault != fault_mute)
+            prb_bus_publish(connection->bus, &sign, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
 /* On the subject of all, of a shard, or of a host. */
 static void on_look(void *context, const struct prb_bus_message *message)
 {
@@ -404,6 +418,8 @@ static void on_look(void *context, const struct prb_bus_message *message)
     char key[PRB_ROSTER_KEY] = "";
     unsigned shard = PRB_BUS_SHARDS, job = 0;
     const char *how = strstr(message->subject, ".look.");
+    if (!message->len && message->reply && how && strncmp(how, ".look.h.", 8) == 0)
+        give_sign(connection, how + 8, message->reply);
     if (!message->len || !message->reply || !how ||
         !prb_fleet_request_parse(message->data, message->len, &request, NULL) ||
         strcmp(request.kind->name, "stacks") != 0)
@@ -470,7 +486,8 @@ static void on_find(void *context, const struct prb_bus_message *message)
     struct connection *connection = context;
     pthread_mutex_lock(&lock);
     for (unsigned i = connection->number; i < host_count && message->reply; i += connection_count) {
-        if (hosts[i].fault == fault_absent || hosts[i].fault == fault_stopped)
+        if (hosts[i].fault == fault_absent || hosts[i].fault == fault_stopped ||
+            hosts[i].fault == fault_busy)
             continue;
         const char *text = text_of(&hosts[i]);
         const struct prb_bus_message told = {

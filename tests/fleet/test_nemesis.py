@@ -43,9 +43,9 @@ class Asker:
     def __init__(self, bus):
         self.bus, self.questions, self.error = bus, set(), None
 
-    def look(self, job):
+    def look(self, job, budget=0.4):
         """(states, coverage) of an answer whose rows are those of the ranks that answered; None: nobody could be asked."""
-        done = self.bus.run("-t", "@" + job, "--timeout", "0.4", "backtrace", "--json")
+        done = self.bus.run("-t", "@" + job, "--timeout", str(budget), "backtrace", "--json")
         if done.returncode not in (0, PARTIAL):
             assert done.stderr and not done.stdout, done.stdout
             self.error = done.stderr
@@ -256,6 +256,19 @@ def test_stopped(honest):
         os.kill(honest.fakes[1].process.pid, signal.SIGCONT)
     assert first_half(found) == {"answered"} and second_half(found) == {"silent"}
     honest.whole()
+
+
+@pytest.mark.parametrize("fault, state", [("stopped", "silent"), ("busy", "answered")])
+def test_not_known_to_be_lost(honest, fault, state):
+    """Who gives no sign of life costs no budget, which here is longer than a command may take; who does is waited for."""
+    honest.fault(3, fault)
+    try:
+        found, told = honest.asker.look("llama", budget=2 * DEADLINE)
+    finally:
+        honest.fault(3, "honest")
+    assert {rank for rank in found if found[rank] != "answered"} == (set(range(3 * EACH, 4 * EACH)) if state == "silent" else set()), found
+    assert {found[rank] for rank in range(3 * EACH, 4 * EACH)} == {state}
+    honest.asker.check(told, "llama", {rank for rank in found if found[rank] == "answered"})
 
 
 def test_bus_killed_while_it_is_asked(honest):
