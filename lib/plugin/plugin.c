@@ -28,6 +28,10 @@ struct plugged {
     struct prb_column columns[COLUMNS_MAX + 1];
 };
 
+static const char installed[] =
+#include "plugin/folder.inc"
+    ;
+
 /* Of this process, made once. */
 static struct {
     pthread_mutex_t lock;
@@ -250,7 +254,7 @@ struct prb_table_source *prb_plugin_tables(const struct prb_table *const *taken,
     if (!all.loaded) {
         all.loaded = true;
         load_named(getenv("PROBING_PLUGINS"), taken, count);
-        load_folder(PRB_PLUGIN_FOLDER, taken, count);
+        load_folder(installed, taken, count);
     }
     pthread_mutex_unlock(&all.lock);
     plugins->source = (struct prb_table_source){
