@@ -180,6 +180,22 @@ static bool await_stop(pid_t tid, int *status_out, uint64_t *since_out)
     return got == tid;
 }
 
+/* One that ends under its tracer has ended for nobody else before the tracer waited for it: the
+ * thread stays in its process, and that in the process table.  Where this takes too long, the end
+ * of our thread does the same. */
+static void await_end(pid_t tid)
+{
+    int status, old;
+    pid_t got;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+    do
+        got = waitpid(tid, &status, __WALL);
+    while (got < 0 && errno == EINTR);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+    if (got == tid && WIFSTOPPED(status))
+        ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}
+
 static bool copy_stopped(struct stop *stop)
 {
     const struct prb_arch *arch = prb_arch_host();
@@ -199,16 +215,21 @@ static bool interrupt_and_copy(struct stop *stop)
 {
     int status = 0;
     uint64_t since = 0;
-    if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
-        return prb_fail_sys(&stop->err, errno, "thread %d", (int)stop->tid);
+    if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL)) {
+        prb_fail_sys(&stop->err, errno, "thread %d", (int)stop->tid);
+        await_end(stop->tid);
+        return false;
+    }
     if (!await_stop(stop->tid, &status, &since) || !WIFSTOPPED(status))
         return prb_fail(&stop->err, PRB_GONE, "thread %d ended", (int)stop->tid);
     bool good = copy_stopped(stop);
     /* A stop that carries no event is a signal on its way: pass it on.  Events, our interrupt and
      * group-stop, end with nothing to deliver, and the kernel puts a group-stop back by itself. */
     long signal = status >> 16 ? 0 : WSTOPSIG(status);
-    ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)signal);
+    bool there = ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)signal) == 0;
     stop->copy->stopped = (double)(prb_clock_ns() - since) * 1e-9;
+    if (!there) /* it was killed */
+        await_end(stop->tid);
     return good;
 }
 

@@ -21,6 +21,7 @@
 struct shared {
     _Atomic int ready, signals, error;
     _Atomic int go_on;
+    _Atomic int pid; /* of a child that another process waits for */
 };
 
 struct child {
@@ -72,24 +73,58 @@ static void take_signals(void)
     spin();
 }
 
-/* A child that does what; ready when it says so. */
-static struct child start(void (*what)(void))
+static pid_t fork_child(struct shared *shared, void (*what)(void))
 {
-    struct child child = {
-        .shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
-    struct prb_error err;
-    assert_true(child.shared != MAP_FAILED);
-    child.pid = fork();
-    if (child.pid == 0) {
-        in_child = child.shared;
+    pid_t pid = fork();
+    if (pid == 0) {
+        in_child = shared;
         alarm(30);
         what();
         _exit(0);
     }
-    while (!child.shared->ready)
-        sched_yield();
-    assert_ok(child.proc = prb_proc_open(child.pid, &err), err);
-    assert_ok(child.mem = prb_proc_mem(child.proc, &err), err);
+    return pid;
+}
+
+static struct child make_child(void)
+{
+    struct child child = {
+        .shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    assert_true(child.shared != MAP_FAILED);
+    return child;
+}
+
+static void until_ready(struct child *child)
+{
+    struct prb_error err;
+    for (int i = 0; i < 20000 && !child->shared->ready; i++)
+        poll(NULL, 0, 1);
+    assert_true(child->shared->ready);
+    assert_ok(child->proc = prb_proc_open(child->pid, &err), err);
+    assert_ok(child->mem = prb_proc_mem(child->proc, &err), err);
+}
+
+/* A child that does what; ready when it says so. */
+static struct child start(void (*what)(void))
+{
+    struct child child = make_child();
+    child.pid = fork_child(child.shared, what);
+    until_ready(&child);
+    return child;
+}
+
+/* The same of another process, which ends once it has waited for it. */
+static struct child start_below(void (*what)(void), pid_t *parent_out)
+{
+    struct child child = make_child();
+    *parent_out = fork();
+    if (*parent_out == 0) {
+        pid_t pid = child.shared->pid = fork_child(child.shared, what);
+        _exit(waitpid(pid, NULL, 0) == pid ? 0 : 1);
+    }
+    for (int i = 0; i < 20000 && !child.shared->pid; i++)
+        poll(NULL, 0, 1);
+    child.pid = child.shared->pid;
+    until_ready(&child);
     return child;
 }
 
@@ -325,6 +360,27 @@ static void ended(void **state)
     munmap(child.shared, 4096);
 }
 
+static void kill_child(void *context) { kill(*(pid_t *)context, SIGKILL); }
+
+/* Killed while we hold it, it ends for its parent, too, which else would wait as long as we live. */
+static void killed_while_stopped(void **state)
+{
+    (void)state;
+    pid_t parent, ended = 0;
+    struct child child = start_below(spin, &parent);
+    struct prb_error err;
+    PRB_AUTO(prb_thread_copy) struct prb_thread_copy copy = {0};
+    prb_thread_copy_take(child.proc, child.mem, child.pid, PRB_STOP_RUNNING, kill_child, &child.pid,
+                         &stops, &copy, &err);
+    for (int i = 0; i < 10000 && ended == 0; i++) {
+        poll(NULL, 0, 1);
+        ended = waitpid(parent, NULL, WNOHANG);
+    }
+    prb_proc_free(child.proc);
+    munmap(child.shared, 4096);
+    assert_int_equal(ended, parent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +393,7 @@ int main(void)
         cmocka_unit_test(stop_signal_in_between),
         cmocka_unit_test(traced_by_another),
         cmocka_unit_test(ended),
+        cmocka_unit_test(killed_while_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, free_stops);
 }
