@@ -4,8 +4,11 @@ pytest puts this folder on sys.path, so a test imports what tests share by `from
 tests of its own folder share by its name.
 """
 
+import faulthandler
 import os
 import shutil
+import signal
+import sys
 
 import pytest
 
@@ -13,6 +16,43 @@ pytest.register_assert_rewrite("support")
 
 from support import pythons  # noqa: E402
 from support import target as target_module  # noqa: E402
+
+LIMIT = float(os.environ.get("PROBING_TEST_LIMIT", 0))
+"""Seconds that each of a test's setup, call and teardown may take; 0 for no limit."""
+
+
+def pytest_configure(config):
+    # When the time for the file is over: where all threads are, on the real standard error.
+    faulthandler.register(signal.SIGTERM, file=os.dup(sys.__stderr__.fileno()), chain=True)
+
+
+def bounded():
+    """Fail what goes on for longer than LIMIT, in the thread that runs it."""
+    def late(number, frame):
+        pytest.fail("took longer than {:.0f} s".format(LIMIT))
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    yield from bounded()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    yield from bounded()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item):
+    yield from bounded()
 
 
 def pytest_report_header(config):

@@ -7,6 +7,7 @@ AM_TESTS_ENVIRONMENT = \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
 PYTESTS =
 TEST_EXTENSIONS = .py
+LOG_COMPILER = timeout --kill-after=30 900
 PY_LOG_COMPILER = $(srcdir)/%D%/pytest.sh
 EXTRA_DIST += %D%/conftest.py %D%/pytest.sh %D%/run %D%/newer-pythons.sh %D%/systems.sh %D%/aarch64.sh %D%/SYSTEMS.md
 
