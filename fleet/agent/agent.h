@@ -25,7 +25,7 @@ struct prb_agent_work_options {
     bool all_users;
 };
 struct prb_agent_work;
-/* With a thread for looks, and one for each other class that is allowed. */
+/* With threads for looks, and one for each other class that is allowed. */
 struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *options,
                                           struct prb_error *err) PRB_MUST_CHECK;
 /* Ends the threads and the children. */

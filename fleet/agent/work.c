@@ -14,12 +14,12 @@
 #define REQUEST_MAX (512 << 10) /* bytes */
 #define REMEMBERED 256          /* ids of questions that came */
 #define CLASSES (PRB_FLEET_EVAL + 1)
-#define LONG 3 /* questions that last are worked on at a time */
-#define LANES (CLASSES + LONG)
+#define LANES (CLASSES + 5)
 #define SHARES 0.02                   /* s that a look serves those who ask the same */
 #define SHARED 4                      /* looks that do */
 #define SHARED_MOST ((size_t)4 << 20) /* bytes of one */
-#define REST 0.1                      /* s without a question, and nothing is kept */
+#define REST_MS 100                   /* without a question, and nothing is kept … */
+#define REST_SQL_MS 2000              /* … but children that have tables open */
 
 static const char *const class_names[CLASSES] = {"look", "control", "eval"};
 
@@ -29,7 +29,7 @@ struct item {
     double came; /* s, monotonic */
     char *reply, *data;
     size_t len;
-    char *same; /* of a question that lasts: as of lane */
+    char *same; /* of a question that was passed on: as of lane */
 };
 
 /* A look that serves those who ask the same, too. */
@@ -39,8 +39,15 @@ struct shared {
     struct prb_buf body;
 };
 
-/* One thread, with the ranks and children that are its own.  Lanes behind those of the classes are
- * for looks that last. */
+/* Lanes of the looks of a pace; quick ones are worked on in that of their class. */
+static const struct {
+    int first, count;
+} lanes_of[PRB_FLEET_PACES] = {
+    [PRB_FLEET_SQL] = {CLASSES, 2}, /* beside one that is heavy */
+    [PRB_FLEET_LONG] = {CLASSES + 2, LANES - CLASSES - 2},
+};
+
+/* One thread, with the ranks and children that are its own. */
 struct lane {
     struct prb_agent_work *work;
     pthread_t thread;
@@ -56,7 +63,7 @@ struct lane {
     struct prb_go go;
     struct shared shared[SHARED]; /* the thread's own */
     unsigned next_shared;
-    bool keeps; /* the same: it has something that is only kept for a moment */
+    bool keeps, children; /* the same: what is only kept for a moment: all but, and children */
 };
 
 struct prb_agent_work {
@@ -223,11 +230,12 @@ static void share(struct lane *lane, char **same, double began, struct prb_buf *
 
 /* Where the same is asked already, and not yet for long; else where least is to do.  Its lock is
  * held. */
-static struct lane *long_lane(struct prb_agent_work *work, const struct item *item)
+static struct lane *lane_of(struct prb_agent_work *work, const struct item *item,
+                            enum prb_fleet_pace pace)
 {
-    struct lane *best = NULL;
+    struct lane *best = NULL, *first = &work->lanes[lanes_of[pace].first];
     size_t least = 0;
-    for (struct lane *lane = &work->lanes[CLASSES]; lane < &work->lanes[LANES]; lane++) {
+    for (struct lane *lane = first; lane < first + lanes_of[pace].count; lane++) {
         size_t load = lane->count + (lane->same != NULL);
         bool same =
             lane->same && item->came <= lane->began + SHARES && strcmp(lane->same, item->same) == 0;
@@ -250,22 +258,31 @@ static bool pass_on(struct prb_agent_work *work, struct item *item,
     if (!(item->same = same_of(request)))
         return false;
     pthread_mutex_lock(&work->lock);
-    bool taken = push(long_lane(work, item), item);
+    bool taken = push(lane_of(work, item, request->kind->pace), item);
     pthread_mutex_unlock(&work->lock);
     return taken;
 }
 
-static bool is_long(const struct lane *lane) { return lane >= &lane->work->lanes[CLASSES]; }
+/* Its looks were passed on to it. */
+static bool is_beside(const struct lane *lane) { return lane >= &lane->work->lanes[CLASSES]; }
+
+static bool is_sql(const struct lane *lane)
+{
+    return is_beside(lane) && lane < &lane->work->lanes[lanes_of[PRB_FLEET_LONG].first];
+}
 
 /* ---- the thread's life ---- */
 
 /* Memory and children are not kept for whoever may ask some day. */
 static void rest(struct lane *lane)
 {
+    bool first = lane->keeps;
     forget_shared(lane);
-    if (is_long(lane))
-        prb_fleet_host_rest(lane->host);
     lane->keeps = false;
+    if (!lane->children || (first && is_sql(lane)))
+        return;
+    prb_fleet_host_rest(lane->host);
+    lane->children = false;
 }
 
 /* With the lock. */
@@ -273,13 +290,14 @@ static void wait_for_more(struct lane *lane)
 {
     struct prb_agent_work *work = lane->work;
     struct timespec until;
-    if (!lane->keeps) {
+    long ms = lane->keeps ? REST_MS : REST_SQL_MS;
+    if (!lane->keeps && !lane->children) {
         pthread_cond_wait(&lane->more, &work->lock);
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(REST * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec += ms % 1000 * 1000000;
+    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (pthread_cond_timedwait(&lane->more, &work->lock, &until) != ETIMEDOUT)
         return;
@@ -410,6 +428,7 @@ static void answer(struct lane *lane, struct item *item, struct prb_fleet_reques
         return;
     double began = prb_clock_s();
     lane->keeps = true;
+    lane->children = is_beside(lane);
     request->budget -= began - item->came;
     if (request->budget <= 0)
         return;
@@ -511,7 +530,7 @@ static bool look(struct lane *lane, struct item *item)
     struct prb_error err = {0};
     if (!parse(item, item->data, item->len, &request, &err))
         send_refusal(lane, item, request.id, &err);
-    else if (request.kind->lasts && !is_long(lane))
+    else if (request.kind->pace != PRB_FLEET_QUICK && !is_beside(lane))
         return !pass_on(lane->work, item, &request);
     else if (begin_id(lane, request.id))
         answer(lane, item, &request);

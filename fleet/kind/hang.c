@@ -155,7 +155,7 @@ static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, voi
 const struct prb_fleet_kind prb_fleet_kind_hang = {
     .name = "hang",
     .budget = EVERY + 5,
-    .lasts = true,
+    .pace = PRB_FLEET_LONG,
     .of_rank = of_rank,
     .at_host = at_host,
     .at_root = at_root,

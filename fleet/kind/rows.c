@@ -32,6 +32,7 @@ const struct prb_fleet_kind prb_fleet_kind_rows = {
     .name = "rows",
     .budget = 10,
     .large = true,
+    .pace = PRB_FLEET_SQL,
     .of_rank = of_rank,
     .at_root = at_root,
 };

@@ -21,6 +21,7 @@ static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, voi
 const struct prb_fleet_kind prb_fleet_kind_schema = {
     .name = "schema",
     .budget = 5,
+    .pace = PRB_FLEET_SQL,
     .of_rank = of_rank,
     .at_root = at_root,
 };

@@ -24,6 +24,14 @@ PRB_DEFINE_AUTO_PTR(json_t, json_t, json_decref)
 /* Who may ask: classes of grants and of the bus's permissions. */
 enum prb_fleet_class { PRB_FLEET_LOOK, PRB_FLEET_CONTROL, PRB_FLEET_EVAL };
 
+/* How long it takes: an agent works on questions of each pace beside those of the others. */
+enum prb_fleet_pace {
+    PRB_FLEET_QUICK,
+    PRB_FLEET_SQL,  /* as what is asked has it */
+    PRB_FLEET_LONG, /* seconds, however fast the host is */
+    PRB_FLEET_PACES,
+};
+
 /* What a child of one rank has: it stays for further questions, and so does the open target. */
 struct prb_fleet_seat {
     struct prb_fleet_member member;
@@ -65,7 +73,7 @@ struct prb_fleet_kind {
     enum prb_fleet_class needs;
     double budget; /* s, unless the asker says otherwise */
     bool large;    /* a reply may be large: ask shard by shard */
-    bool lasts;    /* it takes seconds, however fast the host is: others do not wait for it */
+    enum prb_fleet_pace pace;
     bool streams; /* of one rank: its agent begins a stream (fleet/stream), of_rank is not called */
     /* Begin to look at one rank: append its part to out.  False: the rank is FAILED with err's text
      * (GONE: gone). */

@@ -230,6 +230,40 @@ def test_a_profile_holds_up_nobody(asker):
     assert sorted(order[:2]) == short and sorted(order[2:]) == long
 
 
+def test_a_statement_holds_up_nobody(cluster, asker):
+    """Neither looks nor another statement wait for one that goes on."""
+    host = cluster.hosts.all[0]
+
+    def rows(column):
+        return asker.ask("rows", tables=[{"schema": "system", "name": "process", "columns": [column]}])
+
+    def until_answered(id_):
+        while asker.answer()[0] != id_:
+            pass
+
+    until_answered(asker.ask("list"))
+    end = time.monotonic() + DEADLINE
+    while len(lookers(cluster, host)[1]) > 2:  # of statements before
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    quick = set(lookers(cluster, host)[1])
+    while True:  # the children that have tables open may be gone before they are asked again
+        until_answered(rows("pid"))
+        stopped = set(lookers(cluster, host)[1]) - quick
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        heavy, others = rows("rss"), {asker.ask("list"), rows("command")}
+        first = {asker.answer()[0] for _ in others}
+        for pid in stopped & set(lookers(cluster, host)[1]):
+            os.kill(pid, signal.SIGCONT)
+        last, answer = asker.answer()
+        assert [one["state"] for one in answer["ranks"]] == ["answered"] * 2, answer
+        if stopped and first == others:
+            break
+        assert time.monotonic() < end
+    assert last == heavy
+
+
 def test_equal_looks_are_one(cluster, asker):
     """Twenty who ask the same at the same moment cost the ranks one look; another question is another look."""
     cluster.coverage()
