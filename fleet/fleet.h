@@ -50,6 +50,7 @@ struct prb_fleet_member {
     /* why it cannot be asked: two processes claim the rank; "": it can */
     char refused[160];
     double ended; /* s since the epoch, when its host saw that it had ended; 0: it runs */
+    double ago;   /* s since its host was last heard of, where that does not answer; else 0 */
 };
 
 struct prb_fleet_info {

@@ -19,13 +19,10 @@
 #include "fleet/agent/agent.h"
 #include "fleet/history/history.h"
 #include "fleet/host/starter.h"
+#include "fleet/settings.h"
 
-#define SCAN 10.0      /* s between two looks for ranks */
 #define FRESH 1.0      /* s: a look serves those who ask so long */
 #define ENDED 3600.0   /* s that a rank that ended is remembered */
-#define HEARTBEAT 30.0 /* s between two entries in the roster */
-#define LINGER 600.0   /* s after the last rank */
-#define HISTORY 10.0   /* s between two rounds that publish it */
 #define AGAIN 5.0      /* s until a closed connection is opened anew */
 #define ASKERS_MAX 256 /* that wait for an answer to find */
 
@@ -50,6 +47,7 @@ struct agent {
     size_t heard_count, heard_cap;
     unsigned char trusted[PRB_FLEET_EVAL + 1][PRB_NKEY_BYTES];
     double scanned, put, used, opened; /* s, monotonic: the last of each */
+    double scan, heartbeat;            /* s between two */
     bool roster;                       /* the server keeps one */
     int ends, *pidfds;                 /* readable when a rank ends: an epoll of these */
     int beside;                        /* pidfd of options->beside, while that runs; -1 */
@@ -462,9 +460,9 @@ static void watch_beside(struct agent *agent)
 
 static bool wait_some(struct agent *agent)
 {
-    double now = prb_clock_s(), next = agent->scanned + SCAN;
-    if (agent->put + HEARTBEAT < next)
-        next = agent->put + HEARTBEAT;
+    double now = prb_clock_s(), next = agent->scanned + agent->scan;
+    if (agent->put + agent->heartbeat < next)
+        next = agent->put + agent->heartbeat;
     if (!agent->bus && agent->opened + AGAIN < next)
         next = agent->opened + AGAIN;
     struct pollfd fds[] = {{.fd = agent->options->stop_fd, .events = POLLIN},
@@ -499,12 +497,12 @@ static bool turn(struct agent *agent)
     open_again(agent);
     answer_find(agent);
     double now = prb_clock_s();
-    if (now >= agent->scanned + SCAN)
+    if (now >= agent->scanned + agent->scan)
         scan(agent);
     /* A server that came back may have an empty store. */
     if (back && agent->bus)
         agent->roster = prb_roster_begin(agent->bus, NULL);
-    if (back || now >= agent->put + HEARTBEAT) {
+    if (back || now >= agent->put + agent->heartbeat) {
         renew_text(agent);
         put(agent);
     }
@@ -512,7 +510,8 @@ static bool turn(struct agent *agent)
         say(agent, "what this host's agent was started with has ended, and so does it");
         return false;
     }
-    double linger = agent->options->linger > 0 ? agent->options->linger : LINGER;
+    double linger =
+        agent->options->linger > 0 ? agent->options->linger : prb_fleet_setting(PRB_FLEET_linger);
     if (now < agent->used + linger)
         return true;
     say(agent, "no rank has run here for long: this host's agent ends");
@@ -532,15 +531,13 @@ static bool begin_publisher(struct agent *agent, struct prb_error *err)
         options->history ? options->history : getenv("PROBING_CLUSTER_HISTORY_TABLES");
     if (!tables || !*tables || strcmp(tables, "none") == 0)
         return true;
-    if (!prb_history_check(err))
-        return false;
     agent->publishes = (struct prb_publisher_options){
         .tables = tables,
         .host = agent->entry.host,
         .key = agent->entry.key,
         .all_users = options->all_users,
         .every = options->history_every > 0 ? options->history_every
-                                            : prb_history_setting(PRB_HISTORY_EVERY, HISTORY),
+                                            : prb_fleet_setting(PRB_FLEET_history_every),
         .say = publisher_says,
         .context = agent,
     };
@@ -550,8 +547,10 @@ static bool begin_publisher(struct agent *agent, struct prb_error *err)
 static bool begin(struct agent *agent, struct prb_error *err)
 {
     struct prb_agent_work_options options = {.all_users = agent->options->all_users};
-    if (!prb_roster_own(&agent->entry, err) || !open_file(agent, err) ||
-        !(agent->log = prb_agent_log_open(agent->entry.host, err)))
+    agent->scan = prb_fleet_setting(PRB_FLEET_scan);
+    agent->heartbeat = prb_fleet_setting(PRB_FLEET_heartbeat);
+    if (!prb_fleet_settings_check(err) || !prb_roster_own(&agent->entry, err) ||
+        !open_file(agent, err) || !(agent->log = prb_agent_log_open(agent->entry.host, err)))
         return false;
     options.log = agent->log;
     options.key = agent->entry.key;

@@ -17,12 +17,12 @@
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "fleet/agent/agent.h"
+#include "fleet/settings.h"
 #include "proc/stat.h"
 #include "ring/ring.h"
 
 #define STARTS 40.0 /* s: a bus has some servers, each with its own time-out */
 #define ENDS 10.0
-#define NICE 10
 #define LOOK_MS 20
 
 /* One for a user, a host and a pid namespace: agents of two containers see different ranks. */
@@ -105,7 +105,7 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
         syscall(SYS_close_range, low + 1, high - 1, 0);
     syscall(SYS_close_range, high + 1, ~0u, 0);
     prctl(PR_SET_NAME, "probing-agent");
-    if (setpriority(PRIO_PROCESS, 0, NICE) != 0)
+    if (setpriority(PRIO_PROCESS, 0, (int)prb_fleet_setting(PRB_FLEET_nice)) != 0)
         errno = 0; /* it may be so already */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);

@@ -41,6 +41,7 @@ struct prb_nats_host {
     bool quiet;                /* gave no sign of life, at the last question, too */
     struct prb_roster_entry entry;
     double clock, clock_error; /* s: its clock less ours */
+    double ago; /* s: so old was its entry in the roster, where it does not tell of itself */
     /* of the question that runs: */
     bool asked, done;
     double began, doubt; /* s, monotonic: since when; when it is asked whether it is there */

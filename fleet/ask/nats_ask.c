@@ -4,14 +4,14 @@
 
 #include "base/clock.h"
 #include "fleet/ask/nats.h"
+#include "fleet/settings.h"
 
 #define SHARDS PRB_BUS_SHARDS
-#define IN_FLIGHT ((size_t)16 << 20) /* bytes that may be on their way to us */
-#define UNKNOWN ((size_t)64 << 10)   /* bytes of an answer, before there is any */
-#define ONE_BY_ONE 16                /* hosts: so many are asked each for itself */
-#define AFTER_BUDGET 0.2             /* s */
-#define DOUBT 0.15                   /* s without an answer: is its agent there at all? */
-#define READY 2.0                    /* s that agents have to get ready to act */
+#define UNKNOWN ((size_t)64 << 10) /* bytes of an answer, before there is any */
+#define ONE_BY_ONE 16              /* hosts: so many are asked each for itself */
+#define AFTER_BUDGET 0.2           /* s */
+#define DOUBT 0.15                 /* s without an answer: is its agent there at all? */
+#define READY 2.0                  /* s that agents have to get ready to act */
 
 struct asking {
     struct prb_nats *nats;
@@ -19,13 +19,14 @@ struct asking {
     struct prb_bus_inbox *inbox;
     const char *text, *class;
     char job[PRB_BUS_TOKEN];
-    size_t open;  /* hosts asked that are not done */
-    size_t slow;  /* of them: those that are in doubt */
-    size_t quiet; /* of them: those that are not waited for */
-    bool silent;  /* one has let its time pass */
-    size_t left;  /* hosts not asked yet */
-    unsigned next_shard;
-    size_t bytes, answers; /* of replies so far: how large is the next? */
+    size_t open;               /* hosts asked that are not done */
+    size_t slow;               /* of them: those that are in doubt */
+    size_t quiet;              /* of them: those that are not waited for */
+    bool silent;               /* one has let its time pass */
+    size_t left;               /* hosts not asked yet */
+    unsigned next_part, parts; /* of the shards */
+    double in_flight;          /* bytes that may be on their way to us */
+    size_t bytes, answers;     /* of replies so far: how large is the next? */
     prb_fleet_got_fn *got;
     void *context;
     bool ended; /* got says: enough */
@@ -207,6 +208,22 @@ static void mark_asked(struct asking *asking, struct prb_nats_host *host)
     asking->left--;
 }
 
+static bool send_shard(struct asking *asking, unsigned shard, struct prb_error *err)
+{
+    struct prb_nats *nats = asking->nats;
+    char subject[PRB_BUS_SUBJECT];
+    size_t before = asking->left;
+    for (size_t i = 0; i < nats->count; i++)
+        if (!nats->hosts[i]->asked && !nats->hosts[i]->done &&
+            prb_bus_shard(nats->hosts[i]->key) == shard)
+            mark_asked(asking, nats->hosts[i]);
+    snprintf(subject, sizeof subject, PRB_BUS_SHARD, asking->job, asking->class, shard);
+    /* A shard without hosts that we know is none that we wait for. */
+    return before == asking->left ||
+           prb_nats_publish(nats, asking->inbox, PRB_NATS_HOST | ~PRB_NATS_KIND, subject,
+                            asking->text, err);
+}
+
 /* All at once, each for itself where they are few, or shard by shard where much may come. */
 static bool send_some(struct asking *asking, struct prb_error *err)
 {
@@ -232,24 +249,16 @@ static bool send_some(struct asking *asking, struct prb_error *err)
         snprintf(subject, sizeof subject, PRB_BUS_ALL, asking->job, asking->class);
         return prb_nats_publish(nats, asking->inbox, PRB_NATS_ALL, subject, asking->text, err);
     }
-    while (asking->left && asking->next_shard < SHARDS) {
+    while (asking->left && asking->next_part < asking->parts) {
         /* Those that are slow hold up nobody. */
         size_t each = asking->answers ? asking->bytes / asking->answers + 1 : UNKNOWN;
         size_t comes = asking->open > asking->slow ? asking->open - asking->slow : 0;
-        if (comes && (comes + 1) * each > IN_FLIGHT)
+        if (comes && (double)(comes + 1) * (double)each > asking->in_flight)
             break;
-        unsigned shard = asking->next_shard++;
-        size_t before = asking->left;
-        for (size_t i = 0; i < nats->count; i++)
-            if (!nats->hosts[i]->asked && !nats->hosts[i]->done &&
-                prb_bus_shard(nats->hosts[i]->key) == shard)
-                mark_asked(asking, nats->hosts[i]);
-        snprintf(subject, sizeof subject, PRB_BUS_SHARD, asking->job, asking->class, shard);
-        /* A shard without hosts that we know is none that we wait for. */
-        if (before != asking->left &&
-            !prb_nats_publish(nats, asking->inbox, PRB_NATS_HOST | ~PRB_NATS_KIND, subject,
-                              asking->text, err))
-            return false;
+        unsigned part = asking->next_part++, parts = asking->parts;
+        for (unsigned shard = part * SHARDS / parts; shard < (part + 1) * SHARDS / parts; shard++)
+            if (!send_shard(asking, shard, err))
+                return false;
     }
     return true;
 }
@@ -424,6 +433,8 @@ bool prb_nats_ask(struct prb_fleet_transport *transport, const struct prb_fleet_
                             .text = text,
                             .class = classes[request->kind->needs].name,
                             .got = got,
+                            .parts = (unsigned)prb_fleet_setting(PRB_FLEET_shards),
+                            .in_flight = prb_fleet_setting(PRB_FLEET_in_flight),
                             .context = context};
     if (!inbox)
         return false;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "fleet/ask/nats.h"
+#include "fleet/settings.h"
 
 #define FIND 2.0   /* s that hosts have to tell of themselves */
 #define QUIET 0.15 /* s: without a roster, nobody else is waited for after such a pause */
@@ -15,6 +16,7 @@ struct finding {
     bool answered, roster, nobody; /* the roster: it answered; there is one; no agent is there */
     double began, last;            /* s, monotonic: the question; when a host told of itself */
     double slowest;                /* s that an answer took */
+    double server;                 /* s since the epoch by the server; 0: not known */
 };
 
 static bool list_host(void *context, const char *key)
@@ -49,8 +51,12 @@ static void take_entry(struct finding *finding, const struct prb_bus_message *me
     host->listed = true;
     if (host->entry.members.count)
         prb_bus_token(host->entry.members.items[0].job, host->job);
-    if (!alive)
+    if (!alive) {
+        double taken = prb_roster_taken(message);
+        host->ago = taken > 0 && finding->server > taken ? finding->server - taken : 0;
+        host->absent = host->absent || host->ago > prb_fleet_setting(PRB_FLEET_stale);
         return;
+    }
     finding->last = prb_clock_s();
     /* Told some time between the question and now. */
     host->clock_error = (finding->last - finding->began) / 2;
@@ -79,7 +85,8 @@ static void take_found(struct finding *finding, const struct prb_bus_message *me
         break;
     case PRB_NATS_ROSTER:
         finding->answered = true;
-        finding->roster = !message->nobody && prb_roster_hosts(message, list_host, finding);
+        finding->roster =
+            !message->nobody && prb_roster_hosts(message, list_host, finding, &finding->server);
         break;
     case PRB_NATS_ENTRY:
         /* Empty, or a status without a body: it has left. */
@@ -225,6 +232,7 @@ static bool collect(struct prb_nats *nats, const char *job, struct prb_fleet_mem
                 if (!PRB_GROW(out->items, out->count, out->cap))
                     return prb_nomem(err);
                 snprintf(one->host, sizeof one->host, "%s", host->name);
+                one->ago = told ? 0 : host->ago;
                 out->items[out->count] = *one;
                 if (one->ended > 0)
                     out->items[out->count].ended -= host->clock;

@@ -10,9 +10,9 @@
 #include "fleet/ask/address.h"
 #include "fleet/ask/transport.h"
 #include "fleet/cluster.h"
+#include "fleet/settings.h"
 
-#define BUDGET_MOST 3600.0 /* s */
-#define FRESH 1.0          /* s: a look at the job serves so long */
+#define FRESH 1.0 /* s: a look at the job serves so long */
 
 struct prb_fleet {
     struct prb_fleet_address address;
@@ -239,7 +239,7 @@ struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_opt
     PRB_AUTO(prb_fleet) struct prb_fleet *fleet = calloc(1, sizeof *fleet);
     if (!fleet)
         return PRB_NULL(prb_nomem(err));
-    if (!prb_fleet_address_parse(address, &fleet->address, err) ||
+    if (!prb_fleet_address_parse(address, &fleet->address, err) || !prb_fleet_settings_check(err) ||
         !(fleet->transport = open_transport(fleet->address.local || (options && options->local),
                                             options ? options->bus : NULL, err)))
         return NULL;
@@ -331,8 +331,12 @@ static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
         if (!one || one->state != PRB_COVERAGE_MISSING)
             continue;
         bool gone = local && kill(member->pid, 0) != 0 && errno == ESRCH;
+        char text[sizeof member->host + 60] = "the process ended";
+        if (!gone)
+            snprintf(text, sizeof text, "%s was last heard of %.9g s ago", member->host,
+                     (double)(int64_t)member->ago);
         prb_coverage_set(coverage, member->rank, gone ? PRB_COVERAGE_GONE : PRB_COVERAGE_SILENT,
-                         gone ? "the process ended" : NULL);
+                         gone || member->ago > 0 ? text : NULL);
         one->pid = member->pid;
     }
 }
@@ -387,24 +391,15 @@ bool prb_fleet_ask(struct prb_fleet *fleet, const char *kind, const char *args, 
     return prb_fleet_ask_ranks(fleet, NULL, kind, args, result, coverage_out, err);
 }
 
-/* Seconds of an environment variable; 0: it is not set, or is no such number. */
-static double seconds_of(const char *name)
-{
-    const char *text = getenv(name);
-    char *end = NULL;
-    double seconds = text && *text ? strtod(text, &end) : 0;
-    return end && !*end && seconds > 0 && seconds <= BUDGET_MOST ? seconds : 0;
-}
-
 /* As whoever opened the job says, else who asks, else the environment, else the kind. */
 static double budget_of(const struct prb_fleet *fleet, const struct prb_fleet_kind *kind,
                         double wanted)
 {
     double budget = fleet->budget > 0 ? fleet->budget : wanted;
     if (budget <= 0 && kind->needs == PRB_FLEET_LOOK)
-        budget = seconds_of("PROBING_CLUSTER_LOOK_BUDGET");
+        budget = prb_fleet_setting(PRB_FLEET_look_budget);
     if (budget <= 0 && kind->needs == PRB_FLEET_EVAL)
-        budget = seconds_of("PROBING_CLUSTER_EVAL_BUDGET");
+        budget = prb_fleet_setting(PRB_FLEET_eval_budget);
     return budget > 0 ? budget : kind->budget;
 }
 

@@ -38,6 +38,7 @@ unsigned prb_bus_shard(const char *host)
 #include "base/dlopen_note.h"
 #include "base/hex.h"
 #include "base/lazy.h"
+#include "fleet/settings.h"
 
 #define FUNCTIONS(F)                                                                               \
     F(natsOptions_Create)                                                                          \
@@ -101,9 +102,7 @@ static struct prb_lazy library = {PRB_SONAME_NATS, names, &nats, sizeof names / 
 #define SOON_MS 100
 #define PING_MS 10000
 #define PINGS_OUT 2
-#define CLOSES 5 /* s */
-#define RECONNECT_MS 250
-#define JITTER_MS 2                /* for each host that may come back at once */
+#define CLOSES 5                   /* s */
 #define PENDING_MESSAGES (1 << 20) /* libnats counts 1 KB for each, as an int */
 #define PENDING_BYTES (1 << 30)
 
@@ -280,7 +279,8 @@ static natsStatus set_all(struct prb_bus *bus, const struct prb_bus_file *file,
 {
     natsStatus status =
         nats.natsOptions_SetServers(options, (const char **)file->servers, (int)file->server_count);
-    int64_t jitter = JITTER_MS * (int64_t)want->hosts + 100;
+    /* 2 s for 1,000 hosts that may come back at once is 2 ms for each. */
+    int64_t jitter = (int64_t)(prb_fleet_setting(PRB_FLEET_reconnect_jitter) * want->hosts) + 100;
     TRY(status, nats.natsOptions_SetNoRandomize(options, true));
     TRY(status, nats.natsOptions_SetIgnoreDiscoveredServers(options, true));
     TRY(status, nats.natsOptions_SetTimeout(options, CONNECT_MS));
@@ -289,7 +289,8 @@ static natsStatus set_all(struct prb_bus *bus, const struct prb_bus_file *file,
     TRY(status, nats.natsOptions_SetPingInterval(options, PING_MS));
     TRY(status, nats.natsOptions_SetMaxPingsOut(options, PINGS_OUT));
     TRY(status, nats.natsOptions_SetMaxReconnect(options, want->keep ? -1 : 20));
-    TRY(status, nats.natsOptions_SetReconnectWait(options, RECONNECT_MS));
+    TRY(status, nats.natsOptions_SetReconnectWait(
+                    options, (int64_t)(prb_fleet_setting(PRB_FLEET_reconnect_wait) * 1e3)));
     TRY(status, nats.natsOptions_SetReconnectJitter(options, jitter, jitter));
     TRY(status, nats.natsOptions_SetMaxPendingMsgs(options, PENDING_MESSAGES));
     TRY(status, nats.natsOptions_UseGlobalMessageDelivery(options, true));

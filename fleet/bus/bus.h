@@ -8,9 +8,8 @@
 #include "base/buf.h"
 #include "fleet/bus/bus_file.h"
 
-#define PRB_BUS_SUBJECT 640      /* bytes of a subject, with the NUL */
-#define PRB_BUS_OWN 80           /* of one of ours, to which others reply */
-#define PRB_BUS_PART (512 << 10) /* bytes of a message's body at the most: the server takes 1 MB */
+#define PRB_BUS_SUBJECT 640         /* bytes of a subject, with the NUL */
+#define PRB_BUS_OWN 80              /* of one of ours, to which others reply */
 #define PRB_BUS_TOKEN (3 * 128 + 1) /* of a job's or host's name as a part of a subject */
 
 struct prb_bus;
@@ -49,6 +48,7 @@ bool prb_bus_check(struct prb_bus *bus, struct prb_error *err);
     HEADER(LOST_HEADER, "Probing-Lost")                                                            \
     HEADER(MESSAGE_ID, "Nats-Msg-Id")                                                              \
     HEADER(SEQUENCE, "Nats-Sequence")                                                              \
+    HEADER(TIME_STAMP, "Nats-Time-Stamp")                                                          \
     HEADER(STREAM_SUBJECT_HEADER, "Nats-Subject")
 enum prb_bus_header {
 #define HEADER(name, text) PRB_BUS_##name,

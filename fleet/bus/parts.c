@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "config.h"
 #include "fleet/bus/bus.h"
+#include "fleet/settings.h"
 
 #define PARTS_MAX 4096
 #define WORTH 1024 /* bytes from which packing pays */
@@ -91,21 +92,21 @@ bool prb_bus_publish_parts(struct prb_bus *bus, const struct prb_bus_message *me
     struct prb_bus_message one = *message;
     char part[32];
     const char *data = message->data;
-    size_t len = message->len;
+    size_t len = message->len, most = (size_t)prb_fleet_setting(PRB_FLEET_part_bytes);
     if (pack(data, len, &packed)) {
         data = packed.data;
         len = packed.len;
         one.headers[PRB_BUS_PACKED] = PACKED;
     }
-    size_t count = len ? (len + PRB_BUS_PART - 1) / PRB_BUS_PART : 1;
+    size_t count = len ? (len + most - 1) / most : 1;
     if (count > PARTS_MAX)
         return prb_fail(err, PRB_INTERNAL, "a reply of %zu bytes is too large", len);
     for (size_t i = 0; i < count; i++) {
-        size_t from = i * PRB_BUS_PART, left = len - from;
+        size_t from = i * most, left = len - from;
         snprintf(part, sizeof part, "%zu/%zu", i + 1, count);
         one.headers[PRB_BUS_PART_HEADER] = part;
         one.data = data + from;
-        one.len = left < PRB_BUS_PART ? left : PRB_BUS_PART;
+        one.len = left < most ? left : most;
         if (!prb_bus_publish(bus, &one, err))
             return false;
     }

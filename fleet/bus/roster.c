@@ -232,12 +232,37 @@ bool prb_roster_ask_hosts(struct prb_bus *bus, struct prb_bus_inbox *inbox, unsi
     return prb_bus_publish(bus, &ask, err);
 }
 
+/* "2026-01-31T12:00:00.25Z", in UTC. */
+static double time_of(const char *text)
+{
+    struct tm tm = {0};
+    int used = 0;
+    if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+                        &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 6)
+        return 0;
+    double fraction = 0, scale = 0.1;
+    if (text[used] == '.')
+        for (used++; text[used] >= '0' && text[used] <= '9'; used++, scale /= 10)
+            fraction += (text[used] - '0') * scale;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    return text[used] == 'Z' ? (double)timegm(&tm) + fraction : 0;
+}
+
+double prb_roster_taken(const struct prb_bus_message *message)
+{
+    return time_of(message->headers[PRB_BUS_TIME_STAMP]);
+}
+
 bool prb_roster_hosts(const struct prb_bus_message *message,
-                      bool (*add)(void *context, const char *key), void *context)
+                      bool (*add)(void *context, const char *key), void *context, double *time_out)
 {
     json_t *object = message->len ? json_loadb(message->data, message->len, 0, NULL) : NULL;
     json_t *subjects = json_object_get(json_object_get(object, "state"), "subjects");
     bool good = json_is_object(json_object_get(object, "state"));
+    const json_t *now = json_object_get(object, "ts"); /* of servers from 2.10 on */
+    *time_out = time_of(json_string_value(
+        now ? now : json_object_get(json_object_get(object, "state"), "last_ts")));
     const char *subject;
     json_t *value;
     size_t count = 0, prefix = strlen(PRB_ROSTER_SUBJECT);

@@ -52,9 +52,12 @@ bool prb_roster_put(struct prb_bus *bus, const char *key, const char *text, stru
  */
 bool prb_roster_ask_hosts(struct prb_bus *bus, struct prb_bus_inbox *inbox, unsigned tag,
                           struct prb_error *err);
-/* Calls add for each key of the answer; false: it is none (there is no roster). */
+/* Calls add for each key of the answer; false: it is none (there is no roster).  *time_out: the
+ * server's time of the answer, or of the latest entry, s since the epoch; 0: it does not say. */
 bool prb_roster_hosts(const struct prb_bus_message *message,
-                      bool (*add)(void *context, const char *key), void *context);
+                      bool (*add)(void *context, const char *key), void *context, double *time_out);
+/* When the server took an entry, s since the epoch by its clock; 0: it does not say. */
+double prb_roster_taken(const struct prb_bus_message *message);
 bool prb_roster_ask_entry(struct prb_bus *bus, struct prb_bus_inbox *inbox, unsigned tag,
                           const char *key, struct prb_error *err);
 

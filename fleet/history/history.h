@@ -17,18 +17,6 @@
 #define PRB_HISTORY_SUBJECT "probing.v1.%s.history.%s"
 #define PRB_HISTORY_SUBJECTS "probing.v1.*.history.*"
 
-/*
- * Settings probing.cluster.history.…, as environment variables of the agent:
- * PROBING_CLUSTER_HISTORY_EVERY (10 s), _AGE (24 h) and _BYTES (as many as the server may keep) of
- * the stream, for who makes it first; and _TABLES (none).  A number may end in s, m, h, d; or in K,
- * M, G, T.
- */
-enum prb_history_setting { PRB_HISTORY_EVERY, PRB_HISTORY_AGE, PRB_HISTORY_BYTES };
-/* s or bytes; otherwise: where it is not set. */
-double prb_history_setting(enum prb_history_setting which, double otherwise);
-/* USAGE: one of them is no such value. */
-bool prb_history_check(struct prb_error *err);
-
 /* Make the stream where there is none.  False: UNSUPPORTED, no JetStream; TIMEOUT. */
 bool prb_history_begin(struct prb_bus *bus, struct prb_error *err);
 

@@ -56,13 +56,15 @@ static bool look(struct prb_fleet_seat *seat, const struct prb_fleet_request *re
     struct prb_fleet_reply reply = {.clock = now_s(), .states = &state, .state_count = 1};
     struct prb_fleet_part whole = {.rank = seat->member.rank};
     seat->budget = request->budget;
+    seat->max_bytes = request->max_bytes;
     bool ok = request->kind->of_rank(seat, request->args, &part, &why);
     state.ms = (prb_clock_s() - begun) * 1000;
     if (ok && !prb_buf_ok(&part))
         ok = prb_nomem(&why);
     if (ok && part.len > request->max_bytes)
-        ok = prb_fail(&why, PRB_TIMEOUT, "its part has %zu bytes, and %zu are allowed", part.len,
-                      request->max_bytes);
+        ok = prb_fail(&why, PRB_TIMEOUT,
+                      "its part has %zu bytes, and %zu are allowed (probing.cluster.host_bytes)",
+                      part.len, request->max_bytes);
     if (ok) {
         state.state = PRB_COVERAGE_ANSWERED;
         whole.data = part.data;

@@ -304,8 +304,13 @@ static bool answer(struct prb_fleet_host *host, struct work *work, bool (*go_on)
         collect(work);
     for (size_t i = 0; i < work->count && !ok; i++) /* none is left with an old question */
         prb_fleet_child_end(work->children[i]);
+    size_t most = work->request->max_bytes;
     return ok && merge(work, &merged, err) &&
-           prb_fleet_reply_pack(&work->reply, work->request->id, out, err);
+           prb_fleet_reply_pack(&work->reply, work->request->id, out, err) &&
+           (out->len <= most || prb_fail(err, PRB_TIMEOUT,
+                                         "the host's answer has %zu bytes, and %zu are allowed "
+                                         "(probing.cluster.host_bytes)",
+                                         out->len, most));
 }
 
 bool prb_fleet_host_answer(struct prb_fleet_host *host, const struct prb_fleet_request *request,

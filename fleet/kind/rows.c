@@ -5,7 +5,6 @@
 #include "fleet/rows/rows.h"
 #include "fleet/kind/answers.h"
 #include "fleet/message/kind.h"
-#include "fleet/message/message.h"
 
 #define HEAD_BYTES ((size_t)64 << 10) /* of the reply around the rows */
 
@@ -18,7 +17,7 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     if (!db || (first && !prb_rank_set_parse(first, &firsts, err)))
         return false;
     db->job_elsewhere = first && !prb_rank_set_has(&firsts, seat->member.rank);
-    return prb_rows_answer(db, args, PRB_FLEET_REPLY_MAX - HEAD_BYTES, out, err);
+    return prb_rows_answer(db, args, seat->max_bytes - HEAD_BYTES, out, err);
 }
 
 static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, void *result,

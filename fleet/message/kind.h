@@ -38,6 +38,7 @@ struct prb_fleet_seat {
     struct prb_target *target; /* NULL until prb_fleet_seat_target */
     struct prb_db *db;         /* NULL until prb_fleet_seat_db */
     double budget;             /* s for this question */
+    size_t max_bytes;          /* of its part */
 };
 /* The rank's process, opened once; borrowed from the seat.  Errors: those of prb_target_open_pid. */
 struct prb_target *prb_fleet_seat_target(struct prb_fleet_seat *seat, struct prb_error *err);

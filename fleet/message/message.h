@@ -12,8 +12,8 @@
 #include "fleet/message/kind.h"
 
 #define PRB_FLEET_VERSION 1
-#define PRB_FLEET_ID 33 /* 16 random bytes in hexadecimal, and a NUL */
-#define PRB_FLEET_REPLY_MAX ((size_t)64 << 20)
+#define PRB_FLEET_ID 33                       /* 16 random bytes in hexadecimal, and a NUL */
+#define PRB_FLEET_REPLY_MAX ((size_t)1 << 30) /* whatever probing.cluster.host_bytes says */
 
 struct prb_fleet_request {
     char id[PRB_FLEET_ID];

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "fleet/message/message.h"
+#include "fleet/settings.h"
 
 #define BUDGET_MOST 3600.0 /* s */
 
@@ -41,8 +42,9 @@ bool prb_fleet_request_new(const struct prb_fleet_kind *kind, const char *job, c
                            struct prb_fleet_request *out, struct prb_error *err)
 {
     unsigned char random[PRB_FLEET_ID / 2];
-    *out = (struct prb_fleet_request){
-        .kind = kind, .budget = kind->budget, .max_bytes = PRB_FLEET_REPLY_MAX};
+    *out = (struct prb_fleet_request){.kind = kind,
+                                      .budget = kind->budget,
+                                      .max_bytes = (size_t)prb_fleet_setting(PRB_FLEET_host_bytes)};
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return prb_fail(err, PRB_IO, "no random number for a question");
     for (size_t i = 0; i < sizeof random; i++)
@@ -79,7 +81,7 @@ static bool take_numbers(const json_t *object, struct prb_fleet_request *out)
     const json_t *budget = json_object_get(object, "budget_ms");
     const json_t *bytes = json_object_get(object, "max_bytes");
     out->budget = json_is_number(budget) ? json_number_value(budget) / 1000 : out->kind->budget;
-    out->max_bytes = PRB_FLEET_REPLY_MAX;
+    out->max_bytes = (size_t)prb_fleet_setting(PRB_FLEET_host_bytes);
     if (json_is_integer(bytes) && json_integer_value(bytes) > 0 &&
         (uint64_t)json_integer_value(bytes) < out->max_bytes)
         out->max_bytes = (size_t)json_integer_value(bytes);

@@ -335,8 +335,8 @@ static bool answer(struct prb_db *db, const struct prb_ask *ask, size_t bytes_ma
         if (tables.len <= bytes_max)
             continue;
         prb_buf_adds(out, PRB_PACKED_OVER);
-        prb_buf_addf(out, "%s.%s has more than %zu MiB", ask->items[i].table->schema,
-                     ask->items[i].table->name, bytes_max >> 20);
+        prb_buf_addf(out, "%s.%s has more than %.3g MiB", ask->items[i].table->schema,
+                     ask->items[i].table->name, (double)bytes_max / (1 << 20));
         return prb_buf_ok(out) || prb_nomem(err);
     }
     prb_pack_begin(out, db->warning[0] ? db->warning : NULL, ask->count);

@@ -99,7 +99,7 @@ static bool over(const struct prb_rows_source *source, const struct prb_answers 
              prb_buf_ok(&names) ? names.data : "", source->member_count, answers->over.text,
              answers->count, most >> 20);
     return prb_error_remedy(err, "restrict it by WHERE, by @JOB:RANKS, or raise "
-                                 "probing.cluster.max_rows or probing.cluster.max_bytes");
+                                 "probing.cluster.max_rows, max_bytes or host_bytes");
 }
 
 void prb_rows_forget(void *context)

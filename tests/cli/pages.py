@@ -14,7 +14,7 @@ import textwrap
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
 PROBING = os.environ.get("PROBING", "probing")
-FOLDERS = ("", "cli", "dap", "editors", "editors/*", "editors/vscode/walkthrough", "gdb", "inject", "inject/probe/*", "lib", "lib/*", "packaging", "packaging/*", "python", "tests", "tests/bench")
+FOLDERS = ("", "cli", "dap", "editors", "editors/*", "editors/vscode/walkthrough", "fleet", "fleet/*", "gdb", "inject", "inject/probe/*", "lib", "lib/*", "packaging", "packaging/*", "python", "tests", "tests/bench")
 PART = re.compile(r"(<!-- printed: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -91,6 +91,12 @@ def settings(prefix="probing."):
     """The probe's settings, from the list that the probe is built with."""
     known = re.findall(r'^S\("([\w.]+)",\s*\w+,\s*"([^"]*)",\s*"[^"]*",[^"]*"((?:[^"\\]|\\.)*)"\)', read("inject/probe/settings.def"), re.MULTILINE)
     return table(["setting", "default", "what"], [[f"`{name}`", default, doc] for name, default, doc in known if name.startswith(prefix)])
+
+
+def cluster_settings():
+    """The settings of whoever asks a job and of agents."""
+    known = re.findall(r'^S\(\w+, "([\w.]+)", \w+, "([^"]*)", "[^"]*", "[^"]*", "([^"]*)"\)', read("fleet/settings.def"), re.MULTILINE)
+    return table(["`probing.cluster.…`", "default", "what"], [[f"`{name}`", default, doc] for name, default, doc in known])
 
 
 def crash_settings():
