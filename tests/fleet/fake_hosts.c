@@ -126,7 +126,7 @@ static struct prb_bus_file file;
 static struct connection *connections;
 static struct host *hosts;
 static unsigned connection_count, host_count, first_host, ranks_each, job_count;
-static char jobs[JOBS_MAX][128], tokens[JOBS_MAX][PRB_BUS_TOKEN];
+static char jobs[JOBS_MAX][128], *tokens[JOBS_MAX];
 static int world, odd = -1;
 static bool marked;
 static struct letter *letters;
@@ -566,7 +566,9 @@ static void begin(char **words, int count)
     struct prb_error err = {0};
     for (char *rest = words[2], *name; (name = strsep(&rest, ",")) && job_count < JOBS_MAX;) {
         snprintf(jobs[job_count], sizeof jobs[job_count], "%s", name);
-        prb_bus_token(name, tokens[job_count++]);
+        char token[PRB_BUS_TOKEN];
+        prb_bus_token(name, token);
+        tokens[job_count++] = strdup(token);
     }
     first_host = (unsigned)atoi(words[3]);
     host_count = (unsigned)atoi(words[4]);
