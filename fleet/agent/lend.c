@@ -32,7 +32,8 @@ struct lend {
     pthread_t thread;
     struct prb_stream stream;
     char id[PRB_STREAM_ID], subject[PRB_BUS_SUBJECT];
-    char folder[32], path[48]; /* of the server's socket */
+    unsigned char secret[PRB_SECRET]; /* of both sides of the stream */
+    char folder[32], path[48];        /* of the server's socket */
     pid_t server;
     int served_fd, rank;
 };
@@ -214,6 +215,7 @@ static void *run(void *context)
     struct prb_error err = {0};
     bool good = prb_stream_run(&lend->stream, why, &err);
     prb_mailbox_free(lend->stream.box);
+    explicit_bzero(lend->secret, sizeof lend->secret);
     end_server(lend);
     prb_agent_log(lends->log, "eval stream %s: debugging of rank %d has ended%s%s", lend->id,
                   lend->rank, good ? "" : ": ", good ? "" : err.text);
@@ -256,7 +258,27 @@ static void free_place(struct lend *lend)
     pthread_mutex_unlock(&lend->lends->lock);
 }
 
-static bool hear_stream(struct lend *lend, const struct prb_lend_wanted *wanted,
+/* *out: "" where the asker, of an older release, signs each message. */
+static bool exchange(struct lend *lend, const struct prb_lend_wanted *wanted,
+                     char out[2 * PRB_SECRET + 1], struct prb_error *err)
+{
+    const char *hex = json_string_value(json_object_get(wanted->args, "exchange"));
+    unsigned char theirs[PRB_SECRET];
+    struct prb_exchange own;
+    *out = '\0';
+    if (!hex)
+        return true;
+    if (!prb_unhex(hex, theirs, sizeof theirs))
+        return prb_fail(err, PRB_USAGE, "the key of the stream cannot be parsed");
+    bool good = prb_exchange_make(&own, err) &&
+                prb_exchange_secret(&own, theirs, theirs, lend->secret, err);
+    if (good)
+        prb_hex(own.public, sizeof own.public, out);
+    explicit_bzero(&own, sizeof own);
+    return good;
+}
+
+static bool hear_stream(struct lend *lend, const struct prb_lend_wanted *wanted, bool has_secret,
                         struct prb_error *err)
 {
     unsigned char random[PRB_STREAM_ID / 2];
@@ -271,6 +293,7 @@ static bool hear_stream(struct lend *lend, const struct prb_lend_wanted *wanted,
         .way = {.bus = wanted->bus,
                 .id = lend->id,
                 .from = lend->subject,
+                .secret = has_secret ? lend->secret : NULL,
                 .trusted = wanted->trusted},
         .listening = -1,
         .in = -1,
@@ -285,14 +308,15 @@ static bool hear_stream(struct lend *lend, const struct prb_lend_wanted *wanted,
 }
 
 bool prb_lend_begin(struct prb_lends *lends, const struct prb_lend_wanted *wanted,
-                    char id_out[PRB_STREAM_ID], struct prb_error *err)
+                    struct prb_lend_begun *out, struct prb_error *err)
 {
     struct lend *lend = take_place(lends, err);
     if (!lend)
         return false;
-    bool served = start_server(lend, wanted, err), heard = served && hear_stream(lend, wanted, err);
+    bool served = exchange(lend, wanted, out->exchange, err) && start_server(lend, wanted, err);
+    bool heard = served && hear_stream(lend, wanted, out->exchange[0], err);
     if (heard) {
-        memcpy(id_out, lend->id, PRB_STREAM_ID);
+        memcpy(out->id, lend->id, PRB_STREAM_ID);
         if (pthread_create(&lend->thread, NULL, run, lend) == 0)
             return true;
         prb_fail(err, PRB_NOMEM, "no thread can be made");

@@ -24,13 +24,19 @@ struct prb_lend_wanted {
     const char *job;     /* as the request names it */
     pid_t pid;
     int rank;
-    const json_t *args; /* pause, look (booleans), resume_after (s), reached (HOST:PORT) */
+    /* pause, look (booleans), resume_after (s), reached (HOST:PORT), exchange (the asker's key for
+     * this stream, in hexadecimal) */
+    const json_t *args;
     const unsigned char *trusted; /* whose messages are obeyed; stays */
     double budget;                /* s, until it serves */
+};
+struct prb_lend_begun {
+    char id[PRB_STREAM_ID];
+    char exchange[2 * PRB_SECRET + 1]; /* our key for it; "": the asker told none */
 };
 /* Begin one, and hear its subject, PRB_BUS_STREAM_SUBJECT.  Errors: BUSY, USAGE, TIMEOUT, what the
  * process says. */
 bool prb_lend_begin(struct prb_lends *lends, const struct prb_lend_wanted *wanted,
-                    char id_out[PRB_STREAM_ID], struct prb_error *err);
+                    struct prb_lend_begun *out, struct prb_error *err);
 
 #endif

@@ -458,17 +458,22 @@ one_member(const struct lane *lane, const struct prb_fleet_request *request, str
     return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "it is not one rank of this host"));
 }
 
-/* {"stream", "folder"} */
-static bool lend_answer(const struct prb_fleet_member *member, const char *id, const char *host,
-                        const char *request, struct prb_buf *body, struct prb_error *err)
+/* {"stream", "exchange", "folder"} */
+static bool lend_answer(const struct prb_fleet_member *member, const struct prb_lend_begun *begun,
+                        const char *host, const char *request, struct prb_buf *body,
+                        struct prb_error *err)
 {
     char link[32], folder[512];
     snprintf(link, sizeof link, "/proc/%d/cwd", (int)member->pid);
     ssize_t len = readlink(link, folder, sizeof folder);
     len = len > 0 && (size_t)len < sizeof folder ? len : 0;
-    PRB_AUTO(json_t) json_t *object = json_pack("{ss ss%}", "stream", id, "folder", folder, len);
-    if (!object) /* it is not UTF-8 */
-        object = json_pack("{ss}", "stream", id);
+    PRB_AUTO(json_t) json_t *object = json_pack("{ss}", "stream", begun->id);
+    json_t *name = json_stringn(folder, (size_t)len); /* NULL: it is not UTF-8 */
+    if (object && name)
+        json_object_set(object, "folder", name);
+    if (object && begun->exchange[0])
+        json_object_set_new(object, "exchange", json_string(begun->exchange));
+    json_decref(name);
     PRB_AUTO_FREE char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     if (!text)
         return prb_nomem(err);
@@ -487,7 +492,7 @@ static void lend(struct lane *lane, struct item *item, struct prb_fleet_request 
     struct prb_agent_work *work = lane->work;
     PRB_AUTO(prb_buf) struct prb_buf body = {0};
     struct prb_error err = {0};
-    char id[PRB_STREAM_ID];
+    struct prb_lend_begun begun;
     const struct prb_fleet_member *member =
         look_for_ranks(lane, request, &err) ? one_member(lane, request, &err) : NULL;
     bool good = member != NULL;
@@ -502,11 +507,11 @@ static void lend(struct lane *lane, struct item *item, struct prb_fleet_request 
             .trusted = work->options.trusted[PRB_FLEET_EVAL],
             .budget = request->budget * 0.8,
         };
-        good = work->bus ? prb_lend_begin(work->lends, &wanted, id, &err)
+        good = work->bus ? prb_lend_begin(work->lends, &wanted, &begun, &err)
                          : prb_fail(&err, PRB_IO, "the bus is lost");
     }
     pthread_rwlock_unlock(&work->bus_lock);
-    if (good && lend_answer(member, id, work->options.host, request->id, &body, &err))
+    if (good && lend_answer(member, &begun, work->options.host, request->id, &body, &err))
         send_body(lane, item, request->id, body.data, body.len);
     else
         send_refusal(lane, item, request->id, &err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "fleet/ask/transport.h"
 #include "fleet/fleet.h"
 #include "fleet/stream/debug.h"
@@ -16,6 +17,7 @@ struct reach {
     struct prb_address at;
     struct prb_access access;
     char address[PRB_ADDRESS_TEXT];
+    struct prb_exchange exchange; /* of this stream alone */
 };
 
 /* A token could only be asked for by whoever reads what the client says, and that is the other
@@ -57,7 +59,10 @@ static int begin_listening(struct reach *reach, struct prb_error *err)
 static char *args_of(const struct reach *reach, struct prb_error *err)
 {
     const struct prb_fleet_debug_options *options = reach->options;
-    json_t *args = json_pack("{s:b, s:b}", "pause", options->pause, "look", options->look);
+    char key[2 * PRB_SECRET + 1];
+    prb_hex(reach->exchange.public, PRB_SECRET, key);
+    json_t *args = json_pack("{s:b, s:b, s:s}", "pause", options->pause, "look", options->look,
+                             "exchange", key);
     if (args && options->resume_after > 0)
         json_object_set_new(args, "resume_after", json_real(options->resume_after));
     if (args && options->address && reach->at.any.sa_family != AF_UNIX)
@@ -93,7 +98,8 @@ static const struct prb_fleet_member *member_of(const struct prb_fleet_info *inf
 }
 
 static bool carry(struct prb_fleet *fleet, struct reach *reach, int listening,
-                  const struct prb_debug_answer *answer, struct prb_error *err)
+                  const struct prb_debug_answer *answer, const unsigned char *secret,
+                  struct prb_error *err)
 {
     const struct prb_fleet_debug_options *options = reach->options;
     const struct prb_fleet_info *info = prb_fleet_info(fleet);
@@ -116,7 +122,12 @@ static bool carry(struct prb_fleet *fleet, struct reach *reach, int listening,
     if (options->ready)
         options->ready(options->context, &what);
     const struct prb_stream stream = {
-        .way = {.bus = line.bus, .id = answer->stream, .to = to, .from = from, .key = line.key},
+        .way = {.bus = line.bus,
+                .id = answer->stream,
+                .to = to,
+                .from = from,
+                .secret = secret,
+                .key = line.key},
         .box = box,
         .listening = listening,
         .in = options->address ? -1 : options->in,
@@ -147,7 +158,13 @@ bool prb_fleet_debug(struct prb_fleet *fleet, const struct prb_fleet_debug_optio
     PRB_AUTO_FD int listening = options->address ? begin_listening(&reach, err) : -1;
     if (options->address && listening < 0)
         return false;
-    bool good = ask(fleet, &reach, &answer, err) && carry(fleet, &reach, listening, &answer, err);
+    unsigned char secret[PRB_SECRET];
+    bool good = prb_exchange_make(&reach.exchange, err) && ask(fleet, &reach, &answer, err) &&
+                (!answer.exchanges || prb_exchange_secret(&reach.exchange, answer.public,
+                                                          reach.exchange.public, secret, err)) &&
+                carry(fleet, &reach, listening, &answer, answer.exchanges ? secret : NULL, err);
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(&reach.exchange, sizeof reach.exchange);
     if (listening >= 0 && reach.at.any.sa_family == AF_UNIX)
         unlink(options->address);
     prb_access_deinit(&reach.access);

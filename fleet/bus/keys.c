@@ -100,7 +100,9 @@ bool prb_nkey_parse_public(const char *text, unsigned char out[PRB_NKEY_BYTES],
 
 #ifdef PRB_SONAME_CRYPTO
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
@@ -111,6 +113,13 @@ bool prb_nkey_parse_public(const char *text, unsigned char out[PRB_NKEY_BYTES],
     F(EVP_PKEY_new_raw_private_key)                                                                \
     F(EVP_PKEY_new_raw_public_key)                                                                 \
     F(EVP_PKEY_get_raw_public_key)                                                                 \
+    F(EVP_PKEY_CTX_new)                                                                            \
+    F(EVP_PKEY_CTX_free)                                                                           \
+    F(EVP_PKEY_derive_init)                                                                        \
+    F(EVP_PKEY_derive_set_peer)                                                                    \
+    F(EVP_PKEY_derive)                                                                             \
+    F(HMAC)                                                                                        \
+    F(CRYPTO_memcmp)                                                                               \
     F(EVP_PKEY_free)                                                                               \
     F(EVP_MD_CTX_new)                                                                              \
     F(EVP_MD_CTX_free)                                                                             \
@@ -154,10 +163,12 @@ static struct prb_lazy library = {PRB_SONAME_CRYPTO, names, &crypto, sizeof name
                                   false};
 
 static void free_pkey(EVP_PKEY *key) { crypto.EVP_PKEY_free(key); }
+static void free_pkey_context(EVP_PKEY_CTX *context) { crypto.EVP_PKEY_CTX_free(context); }
 static void free_md(EVP_MD_CTX *context) { crypto.EVP_MD_CTX_free(context); }
 static void free_x509(X509 *one) { crypto.X509_free(one); }
 static void free_bio(BIO *bio) { crypto.BIO_free(bio); }
 PRB_DEFINE_AUTO_PTR(pkey, EVP_PKEY, free_pkey)
+PRB_DEFINE_AUTO_PTR(pkey_context, EVP_PKEY_CTX, free_pkey_context)
 PRB_DEFINE_AUTO_PTR(md, EVP_MD_CTX, free_md)
 PRB_DEFINE_AUTO_PTR(x509, X509, free_x509)
 PRB_DEFINE_AUTO_PTR(bio, BIO, free_bio)
@@ -231,6 +242,74 @@ bool prb_nkey_verify(const unsigned char public[PRB_NKEY_BYTES], const void *dat
     return (key && context && crypto.EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1 &&
             crypto.EVP_DigestVerify(context, signature, PRB_NKEY_SIGNATURE, data, len) == 1) ||
            prb_fail(err, PRB_PERMISSION, "the signature is not that of this key and text");
+}
+
+bool prb_exchange_make(struct prb_exchange *out, struct prb_error *err)
+{
+    size_t len = PRB_SECRET;
+    if (!prb_lazy_open(&library, err))
+        return false;
+    if (getrandom(out->secret, sizeof out->secret, 0) != sizeof out->secret)
+        return prb_fail_sys(err, errno, "random bytes");
+    PRB_AUTO(pkey)
+    EVP_PKEY *key =
+        crypto.EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, out->secret, PRB_SECRET);
+    return (key && crypto.EVP_PKEY_get_raw_public_key(key, out->public, &len) == 1 &&
+            len == PRB_SECRET) ||
+           refuses(err, "an X25519 key");
+}
+
+/* False also for a public key by which the secret would not depend on ours. */
+static bool derive(const struct prb_exchange *own, const unsigned char other[PRB_SECRET],
+                   unsigned char out[PRB_SECRET])
+{
+    size_t len = PRB_SECRET;
+    PRB_AUTO(pkey)
+    EVP_PKEY *key =
+        crypto.EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, own->secret, PRB_SECRET);
+    PRB_AUTO(pkey)
+    EVP_PKEY *peer = crypto.EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, other, PRB_SECRET);
+    PRB_AUTO(pkey_context)
+    EVP_PKEY_CTX *context = key && peer ? crypto.EVP_PKEY_CTX_new(key, NULL) : NULL;
+    return context && crypto.EVP_PKEY_derive_init(context) == 1 &&
+           crypto.EVP_PKEY_derive_set_peer(context, peer) == 1 &&
+           crypto.EVP_PKEY_derive(context, out, &len) == 1 && len == PRB_SECRET;
+}
+
+bool prb_exchange_secret(const struct prb_exchange *own, const unsigned char other[PRB_SECRET],
+                         const unsigned char first[PRB_SECRET], unsigned char out[PRB_SECRET],
+                         struct prb_error *err)
+{
+    unsigned char shared[PRB_SECRET], both[2 * PRB_SECRET];
+    bool own_first = memcmp(first, own->public, PRB_SECRET) == 0;
+    memcpy(both, first, PRB_SECRET);
+    memcpy(both + PRB_SECRET, own_first ? other : own->public, PRB_SECRET);
+    if (!prb_lazy_open(&library, err))
+        return false;
+    bool good = derive(own, other, shared);
+    if (good)
+        good = prb_secret_sign(shared, both, sizeof both, out, err);
+    else
+        prb_fail(err, PRB_PERMISSION, "the other side's key is none");
+    explicit_bzero(shared, sizeof shared);
+    return good;
+}
+
+bool prb_secret_sign(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                     unsigned char out[PRB_SECRET], struct prb_error *err)
+{
+    return prb_lazy_open(&library, err) &&
+           (crypto.HMAC(crypto.EVP_sha256(), secret, PRB_SECRET, data, len, out, NULL) ||
+            refuses(err, "an authentication code"));
+}
+
+bool prb_secret_verify(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                       const unsigned char code[PRB_SECRET], struct prb_error *err)
+{
+    unsigned char right[PRB_SECRET];
+    return prb_secret_sign(secret, data, len, right, err) &&
+           (crypto.CRYPTO_memcmp(right, code, sizeof right) == 0 ||
+            prb_fail(err, PRB_PERMISSION, "the code is not that of this secret and text"));
 }
 
 bool prb_digest(const void *data, size_t len, unsigned char out[32], struct prb_error *err)
@@ -370,6 +449,34 @@ bool prb_nkey_verify(const unsigned char public[PRB_NKEY_BYTES], const void *dat
                      const unsigned char signature[PRB_NKEY_SIGNATURE], struct prb_error *err)
 {
     (void)public, (void)data, (void)len, (void)signature;
+    return without(err);
+}
+
+bool prb_exchange_make(struct prb_exchange *out, struct prb_error *err)
+{
+    (void)out;
+    return without(err);
+}
+
+bool prb_exchange_secret(const struct prb_exchange *own, const unsigned char other[PRB_SECRET],
+                         const unsigned char first[PRB_SECRET], unsigned char out[PRB_SECRET],
+                         struct prb_error *err)
+{
+    (void)own, (void)other, (void)first, (void)out;
+    return without(err);
+}
+
+bool prb_secret_sign(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                     unsigned char out[PRB_SECRET], struct prb_error *err)
+{
+    (void)secret, (void)data, (void)len, (void)out;
+    return without(err);
+}
+
+bool prb_secret_verify(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                       const unsigned char code[PRB_SECRET], struct prb_error *err)
+{
+    (void)secret, (void)data, (void)len, (void)code;
     return without(err);
 }
 

@@ -35,6 +35,25 @@ bool prb_nkey_sign(const struct prb_nkey *key, const void *data, size_t len,
 bool prb_nkey_verify(const unsigned char public[PRB_NKEY_BYTES], const void *data, size_t len,
                      const unsigned char signature[PRB_NKEY_SIGNATURE], struct prb_error *err);
 
+/* ---- a secret that two sides have (X25519, HMAC-SHA256) ---- */
+
+#define PRB_SECRET 32 /* bytes of it, of a public key and of an authentication code */
+
+struct prb_exchange {
+    unsigned char secret[PRB_SECRET], public[PRB_SECRET];
+};
+bool prb_exchange_make(struct prb_exchange *out, struct prb_error *err);
+/* What both sides make of their own and the other's; first: the public key of whoever began.
+ * PERMISSION: the other's is none. */
+bool prb_exchange_secret(const struct prb_exchange *own, const unsigned char other[PRB_SECRET],
+                         const unsigned char first[PRB_SECRET], unsigned char out[PRB_SECRET],
+                         struct prb_error *err);
+bool prb_secret_sign(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                     unsigned char out[PRB_SECRET], struct prb_error *err);
+/* PERMISSION: the code is of another secret or of other data. */
+bool prb_secret_verify(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
+                       const unsigned char code[PRB_SECRET], struct prb_error *err);
+
 /* SHA-256. */
 bool prb_digest(const void *data, size_t len, unsigned char out[32], struct prb_error *err);
 

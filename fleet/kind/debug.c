@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/hex.h"
 #include "fleet/message/kind.h"
 #include "fleet/stream/debug.h"
 
@@ -27,6 +28,8 @@ static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, voi
         stream[strspn(stream, "0123456789abcdef")])
         return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
     memcpy(answer->stream, stream, PRB_STREAM_ID);
+    answer->exchanges = prb_unhex(json_string_value(json_object_get(object, "exchange")),
+                                  answer->public, sizeof answer->public);
     snprintf(answer->folder, sizeof answer->folder, "%s", folder ? folder : "");
     return true;
 }

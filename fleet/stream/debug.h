@@ -6,7 +6,9 @@
 
 struct prb_debug_answer {
     char stream[PRB_STREAM_ID];
-    char folder[512]; /* where the process works, on its host; "": not known */
+    bool exchanges;                   /* it told a key for this stream: */
+    unsigned char public[PRB_SECRET]; /* of the agent's side */
+    char folder[512];                 /* where the process works, on its host; "": not known */
 };
 
 #endif

@@ -33,21 +33,36 @@ bool prb_packet_check(const struct prb_packet_way *way, const struct prb_packet 
                       struct prb_error *err)
 {
     unsigned char signature[PRB_NKEY_SIGNATURE];
+    size_t size = way->secret ? PRB_SECRET : PRB_NKEY_SIGNATURE;
     PRB_AUTO(prb_buf) struct prb_buf what = {0};
-    if (!way->trusted)
+    if (!way->secret && !way->trusted)
         return true;
-    if (!prb_unhex(packet->signature, signature, sizeof signature))
+    if (strcmp(packet->reply, way->from) == 0)
+        return prb_fail(err, PRB_PERMISSION, "a message of this side of the stream came back");
+    if (!prb_unhex(packet->signature, signature, size))
         return prb_fail(err, PRB_PERMISSION, "a message of the stream is not signed");
     return signed_text(way, packet->reply, packet->text, packet->data, packet->len, &what, err) &&
-           prb_nkey_verify(way->trusted, what.data, what.len, signature, err);
+           (way->secret ? prb_secret_verify(way->secret, what.data, what.len, signature, err)
+                        : prb_nkey_verify(way->trusted, what.data, what.len, signature, err));
+}
+
+static bool sign(const struct prb_packet_way *way, const char *text, const char *data, size_t len,
+                 char hex_out[2 * PRB_NKEY_SIGNATURE + 1], struct prb_error *err)
+{
+    unsigned char signature[PRB_NKEY_SIGNATURE];
+    PRB_AUTO(prb_buf) struct prb_buf what = {0};
+    if (!signed_text(way, way->from, text, data, len, &what, err) ||
+        !(way->secret ? prb_secret_sign(way->secret, what.data, what.len, signature, err)
+                      : prb_nkey_sign(way->key, what.data, what.len, signature, err)))
+        return false;
+    prb_hex(signature, way->secret ? PRB_SECRET : PRB_NKEY_SIGNATURE, hex_out);
+    return true;
 }
 
 bool prb_packet_send(const struct prb_packet_way *way, const struct prb_packet *packet,
                      const char *data, struct prb_error *err)
 {
-    unsigned char signature[PRB_NKEY_SIGNATURE];
     char text[sizeof packet->text], hex[sizeof packet->signature];
-    PRB_AUTO(prb_buf) struct prb_buf what = {0};
     snprintf(text, sizeof text, "%" PRIu64 " %s %u %" PRIu64, packet->number, kinds[packet->kind],
              packet->connection, packet->passed);
     struct prb_bus_message message = {
@@ -57,11 +72,9 @@ bool prb_packet_send(const struct prb_packet_way *way, const struct prb_packet *
         .data = data ? data : "",
         .len = packet->len,
     };
-    if (way->key) {
-        if (!signed_text(way, way->from, text, message.data, packet->len, &what, err) ||
-            !prb_nkey_sign(way->key, what.data, what.len, signature, err))
+    if (way->secret || way->key) {
+        if (!sign(way, text, message.data, packet->len, hex, err))
             return false;
-        prb_hex(signature, sizeof signature, hex);
         message.headers[PRB_BUS_SIGNATURE] = hex;
     }
     return prb_bus_publish(way->bus, &message, err);

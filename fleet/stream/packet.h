@@ -4,8 +4,12 @@
  *
  * Header Probing-Stream: "NUMBER KIND CONNECTION PASSED".  NUMBER counts the messages of one side
  * from 1, so that a lost one is noticed; PASSED: bytes of that connection that this side has passed
- * on, which is the window of the other.  The body is data, or why the stream is over.  The asker
- * signs each message: what a debugger sends runs code.
+ * on, which is the window of the other.  The body is data, or why the stream is over.
+ *
+ * What a debugger sends runs code, so each message says that it is of whom it should be: by an
+ * authentication code of a secret that both sides have, when both told a key of their own for this
+ * stream (args and answer of "debug"), and the asker's is in what it signed; else, for an agent or an
+ * asker of an older release, by a signature of the asker.
  */
 #ifndef PRB_FLEET_PACKET_H
 #define PRB_FLEET_PACKET_H
@@ -40,6 +44,7 @@ struct prb_packet {
 struct prb_packet_way {
     struct prb_bus *bus;
     const char *id, *to, *from;   /* of the stream; subjects */
+    const unsigned char *secret;  /* of both sides; NULL: by signatures */
     const struct prb_nkey *key;   /* that signs; NULL: not signed */
     const unsigned char *trusted; /* whose signature is asked for; NULL: nobody's */
 };

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -150,4 +151,64 @@ def fleet_agent(figures, options):
             bus.remove()
 
 
-PARTS = [fleet_host, fleet_merged, fleet_agent, across_sql]
+class Listening:
+    """A debug server, and a client of it that asks for what there is not, so that little but the way is measured."""
+
+    def __init__(self, *words, environment):
+        self.child = subprocess.Popen([live.PROBING, *map(str, words), "debug", "--address", "127.0.0.1:0"], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8", env=environment)
+        host, _, port = self.child.stdout.readline().split()[-1].rpartition(":")
+        self.socket = socket.create_connection((host, int(port)))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def round_trip(self):
+        """ms"""
+        text = b'{"seq":1,"type":"request","command":"nothing"}'
+        began = time.perf_counter()
+        self.socket.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+        while b'"success":false' not in self.socket.recv(1 << 16):
+            pass
+        return 1e3 * (time.perf_counter() - began)
+
+    def end(self):
+        self.socket.close()
+        self.child.terminate()
+        self.child.communicate(timeout=60)
+
+
+def fleet_debug(figures, options):
+    """What the bus adds to a debugger's request, quiet and beside programs that keep all CPUs busy."""
+    bus, name, ranks, ways = Bus(), "bench-{}".format(os.getpid()), [], []
+    bus.up()
+    variables = dict(bus.environment, PROBING_STORE="off")
+    try:
+        for rank in range(2):
+            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE="2", PROBING_JOB=name)
+            ranks.append(subprocess.Popen([sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, env=environment))
+            assert ranks[-1].stdout.readline() == b"ready\n"
+        told = bus.run("cluster", "attach", "--allow", "eval", environment={"PROBING_STORE": "off"})
+        assert told.returncode == 0, told.stderr
+        ways = [Listening("-t", "@{}:0".format(name), environment=variables), Listening("-p", ranks[1].pid, environment=variables)]
+        for busy in (0, os.cpu_count()):
+            others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+            try:
+                times = list(zip(*([way.round_trip() for way in ways] for _ in range(200 if options.quick else 1000))))
+            finally:
+                for one in others:
+                    one.kill()
+                    one.wait()
+            ours, direct = map(statistics.median, times)
+            figures.bound("a debugger's request over the bus{} (p90 {:.2f} ms; without it {:.2f} ms)".format(
+                ", beside busy CPUs" if busy else "", statistics.quantiles(times[0], n=10)[8], direct), ours, "ms", 1)
+    finally:
+        for one in ways:
+            one.end()
+        for one in ranks:
+            one.kill()
+            one.communicate()
+        bus.run("cluster", "detach")
+        bus.remove()
+
+
+PARTS = [fleet_host, fleet_merged, fleet_agent, fleet_debug, across_sql]

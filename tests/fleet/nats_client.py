@@ -45,6 +45,23 @@ def _base():
 BASE = _base()
 
 
+def x25519(secret, point=b"\x09" + bytes(31)):
+    """RFC 7748; of the base point: the public key of a secret."""
+    number = (int.from_bytes(secret, "little") & ~7 & ~(1 << 255)) | 1 << 254
+    x1 = int.from_bytes(point, "little") & ~(1 << 255)
+    x2, z2, x3, z3 = 1, 0, x1, 1
+    for bit in range(254, -1, -1):
+        if number >> bit & 1:
+            x2, z2, x3, z3 = x3, z3, x2, z2
+        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
+        x3, z3 = (d * a + c * b) ** 2 % P, x1 * (d * a - c * b) ** 2 % P
+        e = (a * a - b * b) % P
+        x2, z2 = a * a * b * b % P, e * (a * a + 121665 * e) % P
+        if number >> bit & 1:
+            x2, z2, x3, z3 = x3, z3, x2, z2
+    return (x2 * pow(z2, P - 2, P) % P).to_bytes(32, "little")
+
+
 def _pack(point):
     inverse = pow(point[2], P - 2, P)
     x, y = point[0] * inverse % P, point[1] * inverse % P

@@ -1,6 +1,7 @@
 """A debugger on one host, a rank on another: breakpoints, flow control, and the rank goes on whoever is lost."""
 
 import hashlib
+import hmac
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pard
 
 from client import Client, Socket, Stdio  # noqa: E402
 from nats_client import Client as BusClient  # noqa: E402
-from nats_client import Key
+from nats_client import Key, x25519
 from support.target import DEADLINE, PROBING, die_with_parent  # noqa: E402
 from test_agents import Cluster, host_pid, pytestmark, until  # noqa: E402, F401
 
@@ -244,7 +245,7 @@ def test_local(job):
 class Liar:
     """An asker with the right key that opens a stream to rank 2 and then does not keep to the protocol."""
 
-    def __init__(self, job):
+    def __init__(self, job, exchanges=False):
         self.host = job.hosts.all[1]
         self.file = job.bus.file("eval")
         self.key = Key(self.file["nkey"])
@@ -253,8 +254,9 @@ class Liar:
         self.client.subscribe("_INBOX.eval.liar.*")
         self.client.refused()
         self.number = 0
-        id_ = os.urandom(16).hex()
-        request = json.dumps({"v": 1, "id": id_, "kind": "debug", "job": "job", "ranks": "2", "budget_ms": 20000, "args": {}})
+        id_, secret = os.urandom(16).hex(), os.urandom(32)
+        request = json.dumps({"v": 1, "id": id_, "kind": "debug", "job": "job", "ranks": "2", "budget_ms": 20000,
+                              "args": {"exchange": x25519(secret).hex()} if exchanges else {}})
         self.client.publish("probing.v1.job.eval.all", {"v": 1, "id": id_, "prepare": request}, "_INBOX.eval.liar.1")
         answers = [self.client.next(), self.client.next()]
         ready = next(one for one in answers if b"nonce" in one.body)
@@ -264,7 +266,14 @@ class Liar:
                                                                                        "signature": self.key.sign(text.encode()).hex()}},
                             "_INBOX.eval.liar.1")
         body = self.client.next().body
-        self.stream = json.loads(body[body.rindex(b"{"):].decode())["stream"]
+        answer = json.loads(body[body.rindex(b"{"):].decode())
+        self.stream, self.secret = answer["stream"], None
+        if exchanges:
+            theirs = bytes.fromhex(answer["exchange"])
+            self.secret = hmac.digest(x25519(secret, theirs), x25519(secret) + theirs, "sha256")
+
+    def sign(self, text):
+        return hmac.digest(self.secret, text, "sha256") if self.secret else self.key.sign(text)
 
     def send(self, kind, connection=0, body=b"", number=None, passed=0, key=None, signed=True):
         self.number += 1
@@ -273,14 +282,18 @@ class Liar:
         what = "probing.v1.stream\n{}\n{}\n{}\n{}\n".format(self.stream, reply, text, hashlib.sha256(body).hexdigest())
         headers = {"Probing-Id": self.stream, "Probing-Stream": text}
         if signed:
-            headers["Probing-Signature"] = (key or self.key).sign(what.encode()).hex()
+            headers["Probing-Signature"] = (key or self).sign(what.encode()).hex()
         self.client.publish("probing.v1.job.eval.stream." + self.stream, body, reply, headers)
 
     def until_over(self):
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
             answer = self.client.next()
-            if answer.headers.get("Probing-Stream", "").split()[1:2] == ["over"]:
+            text = answer.headers.get("Probing-Stream", "")
+            if self.secret:
+                what = "probing.v1.stream\n{}\n{}\n{}\n{}\n".format(self.stream, answer.reply, text, hashlib.sha256(answer.body).hexdigest())
+                assert answer.headers["Probing-Signature"] == self.sign(what.encode()).hex()
+            if text.split()[1:2] == ["over"]:
                 return answer.body.decode()
         raise AssertionError("the stream goes on")
 
@@ -291,6 +304,11 @@ def unsigned(liar):
 
 def stranger(liar):
     liar.send("open", 1, key=Key(bytes(32)))
+
+
+def signed(liar):
+    """As without a secret that both sides have, which they have."""
+    liar.send("open", 1, key=liar.key)
 
 
 def left_out(liar):
@@ -324,10 +342,14 @@ def garbage(liar):
     liar.send("open all", 1)
 
 
-@pytest.mark.parametrize("lie", [unsigned, stranger, left_out, again, too_long, too_much, passed_on, garbage], ids=lambda lie: lie.__name__)
-def test_lies(job, lie):
+LIES = [(lie, False) for lie in (unsigned, stranger, left_out, again, too_long, too_much, passed_on, garbage)]
+
+
+@pytest.mark.parametrize("lie, exchanges", LIES + [(lie, True) for lie in (unsigned, stranger, signed)],
+                         ids=lambda value: value.__name__ if callable(value) else "secret" if value else "")
+def test_lies(job, lie, exchanges):
     """The stream ends, the agent is unharmed, and the rank runs."""
-    liar = Liar(job)
+    liar = Liar(job, exchanges)
     liar.send("alive")
     lie(liar)
     if lie is again:

@@ -117,6 +117,31 @@ static void test_hostile_files(void **state)
     unlink(path);
 }
 
+/* Both sides have it, a third does not; what is signed by it, and nothing else, is of it. */
+static void test_secret(void **state)
+{
+    static const unsigned char none[PRB_SECRET];
+    struct prb_exchange one, two, three;
+    struct prb_error err = {0};
+    unsigned char a[PRB_SECRET], b[PRB_SECRET], code[PRB_SECRET];
+    (void)state;
+    assert_true(prb_exchange_make(&one, NULL) && prb_exchange_make(&two, NULL) &&
+                prb_exchange_make(&three, NULL));
+    assert_true(prb_exchange_secret(&one, two.public, one.public, a, NULL));
+    assert_true(prb_exchange_secret(&two, one.public, one.public, b, NULL));
+    assert_memory_equal(a, b, PRB_SECRET);
+    assert_true(prb_secret_sign(a, "text", 4, code, NULL));
+    assert_true(prb_secret_verify(b, "text", 4, code, NULL));
+    assert_false(prb_secret_verify(b, "texT", 4, code, &err));
+    assert_int_equal(err.code, PRB_PERMISSION);
+    assert_true(prb_exchange_secret(&three, one.public, one.public, b, NULL));
+    assert_false(prb_secret_verify(b, "text", 4, code, NULL));
+    assert_true(prb_exchange_secret(&two, one.public, two.public, b, NULL)); /* who began is part */
+    assert_memory_not_equal(a, b, PRB_SECRET);
+    assert_false(prb_exchange_secret(&one, none, one.public, a, &err)); /* known beforehand */
+    assert_int_equal(err.code, PRB_PERMISSION);
+}
+
 static void test_loopback(void **state)
 {
     (void)state;
@@ -129,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_key), cmocka_unit_test(test_wrong_texts),
-        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_loopback)};
+        cmocka_unit_test(test_hostile_files), cmocka_unit_test(test_secret),
+        cmocka_unit_test(test_loopback)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
