@@ -15,6 +15,7 @@ struct prb_fleet;
 
 struct prb_fleet_options {
     bool local; /* this host alone, whatever bus is configured, as "@local" */
+    bool over;  /* also a job whose ranks have all ended, where none runs that is meant */
     const char
         *bus; /* file, folder or URL; NULL: PROBING_BUS, ~/.config/probing/bus, else this host */
     double budget; /* s for one question; 0: as its kind has it */
@@ -51,6 +52,7 @@ struct prb_fleet_member {
     char refused[160];
     double ended; /* s since the epoch, when its host saw that it had ended; 0: it runs */
     double ago;   /* s since its host was last heard of, where that does not answer; else 0 */
+    char crash_dir[200]; /* PROBING_CRASH_DIR of its environment; known on its host alone */
 };
 
 struct prb_fleet_info {

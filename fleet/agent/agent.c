@@ -39,6 +39,8 @@ struct agent {
     struct prb_agent_work *work;
     struct prb_publisher *publisher; /* NULL: nothing is published */
     struct prb_publisher_options publishes;
+    struct prb_agent_crashes *crashes;
+    struct prb_agent_crashes_options tells;
     struct prb_bus_file file;
     struct prb_bus *bus;
     struct prb_roster_entry entry; /* this host's */
@@ -324,7 +326,8 @@ static void scan(struct agent *agent)
     if (same)
         return;
     watch_ends(agent);
-    prb_agent_work_stale(agent->work);
+    prb_agent_work_ranks(agent->work, &agent->entry.members);
+    prb_agent_crashes_ranks(agent->crashes, &agent->entry.members);
     if (agent->bus && !hear_all(agent, &err))
         prb_agent_log(agent->log, "hearing the bus: %s", err.text);
     put(agent);
@@ -363,6 +366,7 @@ static void close_bus(struct agent *agent)
     if (agent->work)
         prb_agent_work_use(agent->work, NULL);
     prb_publisher_use(agent->publisher, NULL);
+    prb_agent_crashes_use(agent->crashes, NULL);
     forget_heard(agent);
     prb_bus_close(agent->bus);
     agent->bus = NULL;
@@ -408,6 +412,7 @@ static bool begin_bus(struct agent *agent, struct prb_error *err)
         return false;
     prb_agent_work_use(agent->work, agent->bus);
     prb_publisher_use(agent->publisher, agent->bus);
+    prb_agent_crashes_use(agent->crashes, agent->bus);
     return hear_all(agent, err) && prb_bus_flush(agent->bus, 5, err) &&
            (prb_bus_check(agent->bus, err) ||
             prb_error_remedy(err, "is this the bus file for agents?"));
@@ -571,7 +576,11 @@ static bool begin(struct agent *agent, struct prb_error *err)
         options.trusted[i] = agent->trusted[i];
     }
     agent->work = prb_agent_work_new(&options, err);
-    if (!agent->work)
+    agent->tells = (struct prb_agent_crashes_options){.log = agent->log,
+                                                      .host = agent->entry.host,
+                                                      .key = agent->entry.key,
+                                                      .all_users = agent->options->all_users};
+    if (!agent->work || !(agent->crashes = prb_agent_crashes_new(&agent->tells, err)))
         return false;
     scan(agent);
     if (!begin_publisher(agent, err) || !begin_bus(agent, err))
@@ -586,6 +595,7 @@ static void end(struct agent *agent)
         prb_roster_put(agent->bus, agent->entry.key, NULL, NULL);
     close_bus(agent);
     prb_publisher_free(agent->publisher);
+    prb_agent_crashes_free(agent->crashes);
     prb_agent_work_free(agent->work);
     for (unsigned i = 0; i < agent->asker_count; i++)
         free(agent->askers[i]);

@@ -32,9 +32,27 @@ struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *o
 void prb_agent_work_free(struct prb_agent_work *work);
 /* The connection that answers go to; NULL: none now.  Waits until none is on its way. */
 void prb_agent_work_use(struct prb_agent_work *work, struct prb_bus *bus);
-/* Ranks came or went: the next request looks for them. */
-void prb_agent_work_stale(struct prb_agent_work *work);
+/* Ranks came or went: the next request looks for them, and knows of those that ended. */
+void prb_agent_work_ranks(struct prb_agent_work *work, const struct prb_fleet_members *members);
 /* A message of a class; for prb_bus_subscribe. */
 prb_bus_fn prb_agent_work_look, prb_agent_work_control, prb_agent_work_eval, prb_agent_work_cancel;
+
+/* ---- crashes.c: dumps of this host's ranks, told as they come ---- */
+
+struct prb_agent_crashes;
+struct prb_agent_crashes_options {
+    struct prb_agent_log *log;
+    const char *host, *key;
+    bool all_users;
+};
+/* With a thread of its own.  options stay. */
+struct prb_agent_crashes *prb_agent_crashes_new(const struct prb_agent_crashes_options *options,
+                                                struct prb_error *err) PRB_MUST_CHECK;
+void prb_agent_crashes_free(struct prb_agent_crashes *crashes);
+/* The connection; NULL: none now.  Waits until none is on its way.  crashes NULL: nothing. */
+void prb_agent_crashes_use(struct prb_agent_crashes *crashes, struct prb_bus *bus);
+/* Ranks came or went. */
+void prb_agent_crashes_ranks(struct prb_agent_crashes *crashes,
+                             const struct prb_fleet_members *ranks);
 
 #endif

@@ -74,6 +74,7 @@ struct prb_agent_work {
     char came[REMEMBERED][PRB_FLEET_ID];      /* guarded: ids, so that none is answered twice */
     char cancelled[REMEMBERED][PRB_FLEET_ID]; /* guarded */
     unsigned next_came, next_cancelled;
+    struct prb_fleet_members ranks; /* guarded */
     atomic_uint generation;
     pthread_rwlock_t bus_lock;
     struct prb_bus *bus;
@@ -398,8 +399,13 @@ static bool look_for_ranks(struct lane *lane, const struct prb_fleet_request *re
 {
     unsigned now = atomic_load(&lane->work->generation);
     const struct prb_fleet_members *members = prb_fleet_host_members(lane->host);
-    if (lane->looked != now && !(members = prb_fleet_host_look(lane->host, err)))
-        return false;
+    if (lane->looked != now) {
+        pthread_mutex_lock(&lane->work->lock);
+        bool known = prb_fleet_host_remember(lane->host, &lane->work->ranks, err);
+        pthread_mutex_unlock(&lane->work->lock);
+        if (!known || !(members = prb_fleet_host_look(lane->host, err)))
+            return false;
+    }
     lane->looked = now;
     return may_see(lane, members, request, err);
 }
@@ -670,6 +676,7 @@ void prb_agent_work_free(struct prb_agent_work *work)
         pthread_cond_destroy(&lane->more);
     }
     prb_lends_free(work->lends);
+    prb_fleet_members_deinit(&work->ranks);
     pthread_rwlock_destroy(&work->bus_lock);
     pthread_mutex_destroy(&work->lock);
     free(work);
@@ -684,4 +691,17 @@ void prb_agent_work_use(struct prb_agent_work *work, struct prb_bus *bus)
         prb_lends_end(work->lends);
 }
 
-void prb_agent_work_stale(struct prb_agent_work *work) { atomic_fetch_add(&work->generation, 1); }
+void prb_agent_work_ranks(struct prb_agent_work *work, const struct prb_fleet_members *members)
+{
+    struct prb_fleet_members copy = {.items = calloc(members->count + 1, sizeof *copy.items),
+                                     .count = members->count};
+    if (copy.items) {
+        memcpy(copy.items, members->items, members->count * sizeof *copy.items);
+        pthread_mutex_lock(&work->lock);
+        struct prb_fleet_members before = work->ranks;
+        work->ranks = copy;
+        pthread_mutex_unlock(&work->lock);
+        prb_fleet_members_deinit(&before);
+    }
+    atomic_fetch_add(&work->generation, 1);
+}

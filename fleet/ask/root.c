@@ -19,6 +19,7 @@ struct prb_fleet {
     struct prb_fleet_transport *transport;
     char *bus;     /* as it was named, or NULL */
     double budget; /* s; 0: the kind's */
+    bool over;     /* a job that has ended is one, too */
     struct prb_fleet_members members;
     struct prb_rank_set asked;
     double looked; /* by prb_clock_s */
@@ -77,12 +78,21 @@ static void leave_over(struct prb_fleet_members *all)
     all->count = kept;
 }
 
+static bool any_runs(const struct prb_fleet_members *all, const char *name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].ended <= 0 && (!*name || strcmp(all->items[i].job, name) == 0))
+            return true;
+    return false;
+}
+
 /* Keep those of the one job that is meant. */
 static bool choose(struct prb_fleet *fleet, struct prb_fleet_members *all, struct prb_error *err)
 {
     size_t kept = 0;
-    leave_over(all);
     const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
+    if (!fleet->over || any_runs(all, name))
+        leave_over(all);
     for (size_t i = 0; i < all->count; i++) {
         if (*name && strcmp(all->items[i].job, name) != 0)
             continue;
@@ -246,6 +256,7 @@ struct prb_fleet *prb_fleet_open(const char *address, const struct prb_fleet_opt
     fleet->transport->go_on = options && options->go_on ? options->go_on : go_on_always;
     fleet->transport->context = options ? options->context : NULL;
     fleet->budget = options ? options->budget : 0;
+    fleet->over = options && options->over;
     if (options && options->bus && !(fleet->bus = strdup(options->bus)))
         return PRB_NULL(prb_nomem(err));
     return look(fleet, err) ? PRB_STEAL(fleet) : NULL;
@@ -304,7 +315,8 @@ static bool got(void *context, const struct prb_fleet_reply *reply, size_t len)
 {
     struct asking *asking = context;
     struct prb_error why = {0};
-    bool twice = is_twice(asking, reply), ok = !twice;
+    /* Hosts are asked about each rank that was theirs once. */
+    bool twice = !asking->request->kind->of_host && is_twice(asking, reply), ok = !twice;
     (void)len;
     if (twice)
         prb_fail(&why, PRB_CORRUPT, "another host answers for one of the ranks of %s, too",
@@ -341,7 +353,8 @@ static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
     }
 }
 
-/* Whose state is known beforehand: two processes claim it, or it ended. */
+/* Whose state is known beforehand: two processes claim it, or it ended.  Its host is asked about it
+ * all the same where that is what the question is about. */
 static void set_known(const struct prb_fleet_member *member, struct prb_coverage *coverage)
 {
     char text[80];
@@ -361,10 +374,10 @@ static void set_known(const struct prb_fleet_member *member, struct prb_coverage
 }
 
 /* Who is asked: the others. */
-static bool take_ranks(const struct prb_fleet *fleet, struct prb_coverage *coverage,
+static bool take_ranks(const struct prb_fleet *fleet, bool of_host, struct prb_coverage *coverage,
                        struct prb_rank_set *out)
 {
-    for (size_t i = 0; i < fleet->members.count; i++)
+    for (size_t i = 0; i < fleet->members.count && !of_host; i++)
         set_known(&fleet->members.items[i], coverage);
     for (size_t i = 0; i < coverage->count; i++)
         if (coverage->items[i].state == PRB_COVERAGE_MISSING &&
@@ -421,7 +434,7 @@ bool prb_fleet_ask_within(struct prb_fleet *fleet, const struct prb_rank_set *ra
         !prb_coverage_begin(coverage_out, &asked, err))
         return false;
     request.budget = budget_of(fleet, wanted, budget);
-    if (!take_ranks(fleet, coverage_out, &request.ranks))
+    if (!take_ranks(fleet, wanted->of_host, coverage_out, &request.ranks))
         return prb_nomem(err);
     if (!request.ranks.count)
         return true;

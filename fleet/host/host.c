@@ -18,7 +18,7 @@
 struct prb_fleet_host {
     char name[80];
     bool all_users;
-    struct prb_fleet_members members;
+    struct prb_fleet_members members, ended;
     struct prb_fleet_child *children; /* those of members are found by pid and start */
     size_t count, cap;
 };
@@ -28,6 +28,8 @@ struct work {
     const struct prb_fleet_request *request;
     struct prb_fleet_child **children; /* that are asked */
     size_t count;
+    const struct prb_fleet_member **all; /* of a question about the host: who it is for */
+    size_t all_count;
     struct prb_fleet_reply reply;
 };
 
@@ -58,6 +60,7 @@ void prb_fleet_host_free(struct prb_fleet_host *host)
     prb_fleet_host_rest(host);
     free(host->children);
     prb_fleet_members_deinit(&host->members);
+    prb_fleet_members_deinit(&host->ended);
     free(host);
 }
 
@@ -98,6 +101,20 @@ const struct prb_fleet_members *prb_fleet_host_members(const struct prb_fleet_ho
     return &host->members;
 }
 
+bool prb_fleet_host_remember(struct prb_fleet_host *host, const struct prb_fleet_members *members,
+                             struct prb_error *err)
+{
+    host->ended.count = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        if (members->items[i].ended <= 0)
+            continue;
+        if (!PRB_GROW(host->ended.items, host->ended.count, host->ended.cap))
+            return prb_nomem(err);
+        host->ended.items[host->ended.count++] = members->items[i];
+    }
+    return true;
+}
+
 static struct prb_fleet_child *child_of(struct prb_fleet_host *host,
                                         const struct prb_fleet_member *member)
 {
@@ -123,9 +140,29 @@ static void add_state(struct work *work, const struct prb_fleet_member *member,
 /* Its child did not answer: the rank may have ended. */
 static void add_failed(struct work *work, const struct prb_fleet_member *member, const char *reason)
 {
+    for (size_t i = 0; i < work->all_count; i++)
+        add_state(work, work->all[i], PRB_COVERAGE_FAILED, reason);
+    if (work->all_count)
+        return;
     bool gone = kill(member->pid, 0) != 0 && errno == ESRCH;
     add_state(work, member, gone ? PRB_COVERAGE_GONE : PRB_COVERAGE_FAILED,
               gone ? "the process ended" : reason);
+}
+
+/* One child's answer is that of all. */
+static void take_whole(struct work *work, const struct prb_fleet_reply *one)
+{
+    bool answered = one->states[0].state == PRB_COVERAGE_ANSWERED;
+    for (size_t i = 0; i < work->all_count; i++) {
+        add_state(work, work->all[i], answered ? PRB_COVERAGE_ANSWERED : PRB_COVERAGE_FAILED,
+                  one->states[0].reason);
+        work->reply.states[i].ms = one->states[0].ms;
+    }
+    if (answered) {
+        work->reply.parts[0] = one->parts[0];
+        work->reply.parts[0].rank = -1;
+        work->reply.part_count = 1;
+    }
 }
 
 static void take_reply(struct work *work, struct prb_fleet_child *child)
@@ -141,6 +178,10 @@ static void take_reply(struct work *work, struct prb_fleet_child *child)
         return;
     }
     struct prb_fleet_reply *reply = &work->reply;
+    if (work->all_count) {
+        take_whole(work, &one);
+        return;
+    }
     reply->states[reply->state_count++] = one.states[0];
     if (one.states[0].state == PRB_COVERAGE_ANSWERED) {
         reply->parts[reply->part_count] = one.parts[0];
@@ -156,14 +197,10 @@ static bool is_asked(const struct prb_fleet_request *request, const struct prb_f
            (!request->ranks.count || prb_rank_set_has(&request->ranks, member->rank));
 }
 
-static void ask_one(struct prb_fleet_host *host, struct work *work, const char *text,
-                    const struct prb_fleet_member *member)
+static void ask_child(struct prb_fleet_host *host, struct work *work, const char *text,
+                      const struct prb_fleet_member *member)
 {
     struct prb_error why = {0};
-    if (member->refused[0]) {
-        add_state(work, member, PRB_COVERAGE_FAILED, member->refused);
-        return;
-    }
     struct prb_fleet_child *child = child_of(host, member);
     if (child && prb_fleet_child_start(child, &why) &&
         prb_fleet_child_ask(child, text, strlen(text), &why)) {
@@ -175,12 +212,94 @@ static void ask_one(struct prb_fleet_host *host, struct work *work, const char *
         prb_fleet_child_end(child);
 }
 
+static void ask_one(struct prb_fleet_host *host, struct work *work, const char *text,
+                    const struct prb_fleet_member *member)
+{
+    if (member->refused[0]) {
+        add_state(work, member, PRB_COVERAGE_FAILED, member->refused);
+        return;
+    }
+    ask_child(host, work, text, member);
+}
+
+/* ---- a question about the host ---- */
+
+static void add_whole(struct work *work, const struct prb_fleet_member *member)
+{
+    if (!is_asked(work->request, member))
+        return;
+    for (size_t i = 0; i < work->all_count; i++)
+        if (work->all[i]->rank == member->rank)
+            return; /* it runs again */
+    work->all[work->all_count++] = member;
+}
+
+static void add_folder(json_t *folders, const struct prb_fleet_member *member, const char *folder)
+{
+    if (!folder || (*folder && *folder != '/'))
+        return;
+    for (size_t i = 0; i < json_array_size(folders); i++) {
+        const json_t *one = json_array_get(folders, i);
+        if (json_integer_value(json_object_get(one, "uid")) == (json_int_t)member->uid &&
+            strcmp(json_string_value(json_object_get(one, "folder")), folder) == 0)
+            return;
+    }
+    json_array_append_new(folders,
+                          json_pack("{sI ss}", "uid", (json_int_t)member->uid, "folder", folder));
+}
+
+/* What its child is to know of the host, whatever the asker says of it. */
+static bool add_host(const struct work *work, json_t *args)
+{
+    json_t *folders = json_array(), *ranks = json_array();
+    for (size_t i = 0; folders && ranks && i < work->all_count; i++) {
+        const struct prb_fleet_member *one = work->all[i];
+        add_folder(folders, one, "");
+        add_folder(folders, one, one->crash_dir[0] ? one->crash_dir : NULL);
+        add_folder(folders, one, one->uid == geteuid() ? getenv("PROBING_CRASH_DIR") : NULL);
+        json_array_append_new(ranks, json_pack("{si si sI sf sf}", "rank", one->rank, "pid",
+                                               (int)one->pid, "uid", (json_int_t)one->uid,
+                                               "started", one->started, "ended", one->ended));
+    }
+    return json_object_set_new(args, "host",
+                               json_pack("{ss so so}", "job", work->request->job, "folders",
+                                         folders, "ranks", ranks)) == 0;
+}
+
+static bool ask_host(struct prb_fleet_host *host, struct work *work,
+                     struct prb_fleet_request *to_child, struct prb_error *err)
+{
+    size_t most = host->members.count + host->ended.count + 1;
+    PRB_AUTO(json_t) json_t *args = json_deep_copy(work->request->args);
+    work->children = calloc(1, sizeof(struct prb_fleet_child *));
+    work->all = calloc(most, sizeof(struct prb_fleet_member *));
+    work->reply.states = calloc(most, sizeof *work->reply.states);
+    work->reply.parts = calloc(1, sizeof *work->reply.parts);
+    if (!args || !work->children || !work->all || !work->reply.states || !work->reply.parts)
+        return prb_nomem(err);
+    for (size_t i = 0; i < host->members.count; i++)
+        add_whole(work, &host->members.items[i]);
+    for (size_t i = 0; i < host->ended.count; i++)
+        add_whole(work, &host->ended.items[i]);
+    if (!add_host(work, args))
+        return prb_nomem(err);
+    to_child->args = args;
+    PRB_AUTO_FREE char *text = prb_fleet_request_text(to_child, err);
+    if (!text || (work->all_count && !child_of(host, work->all[0])))
+        return text ? prb_nomem(err) : false;
+    if (work->all_count)
+        ask_child(host, work, text, work->all[0]);
+    return true;
+}
+
 /* The children of this question; room was made before, as they may not move while they are asked. */
 static bool ask_all(struct prb_fleet_host *host, struct work *work, struct prb_error *err)
 {
     const struct prb_fleet_members *members = &host->members;
     struct prb_fleet_request to_child = *work->request;
     to_child.budget *= FOR_CHILDREN;
+    if (work->request->kind->of_host)
+        return ask_host(host, work, &to_child, err);
     PRB_AUTO_FREE char *text = prb_fleet_request_text(&to_child, err);
     work->children = calloc(members->count + 1, sizeof(struct prb_fleet_child *));
     work->reply.states = calloc(members->count + 1, sizeof *work->reply.states);
@@ -320,6 +439,7 @@ bool prb_fleet_host_answer(struct prb_fleet_host *host, const struct prb_fleet_r
     struct work work = {.request = request};
     bool ok = answer(host, &work, go_on, context, reply, err);
     free(work.children);
+    free(work.all);
     free(work.reply.states);
     free(work.reply.parts);
     return ok;

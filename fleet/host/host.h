@@ -14,6 +14,8 @@ struct prb_fleet_members {
     size_t count, cap;
     size_t stale; /* left out: of an earlier attempt */
 };
+/* The job that an environment ("NAME=value" texts, each with its NUL) names.  False: none. */
+bool prb_fleet_job_of(const char *environment, size_t len, char *out, size_t size);
 void prb_fleet_members_deinit(struct prb_fleet_members *members);
 PRB_DEFINE_AUTO(prb_fleet_members, struct prb_fleet_members, prb_fleet_members_deinit)
 /*
@@ -38,6 +40,9 @@ const struct prb_fleet_members *prb_fleet_host_look(struct prb_fleet_host *host,
                                                     struct prb_error *err);
 /* The same as at the last look. */
 const struct prb_fleet_members *prb_fleet_host_members(const struct prb_fleet_host *host);
+/* Ranks that ended here (the others are left out), for questions that are about them, too. */
+bool prb_fleet_host_remember(struct prb_fleet_host *host, const struct prb_fleet_members *members,
+                             struct prb_error *err);
 /*
  * Answer a request within its budget: parts of a reply that the caller frees
  * (prb_fleet_reply_deinit).  Each rank of the request that is here is in its states exactly once;

@@ -27,7 +27,7 @@ static const char *variable(const char *environment, size_t len, const char *nam
     return NULL;
 }
 
-static void name_job(const char *environment, size_t len, pid_t launcher, char *out, size_t size)
+bool prb_fleet_job_of(const char *environment, size_t len, char *out, size_t size)
 {
     static const struct {
         const char *prefix, *first, *between, *second, *nothing;
@@ -43,9 +43,9 @@ static void name_job(const char *environment, size_t len, pid_t launcher, char *
             continue;
         snprintf(out, size, "%s%s%s%s", jobs[i].prefix, first,
                  jobs[i].between ? jobs[i].between : "", second);
-        return;
+        return true;
     }
-    snprintf(out, size, "launcher-%d", (int)launcher);
+    return false;
 }
 
 static void describe(const struct prb_process *process, struct prb_fleet_member *out)
@@ -62,8 +62,11 @@ static void describe(const struct prb_process *process, struct prb_fleet_member 
                                      .started = process->started};
     const char *role = environment ? variable(environment, len, ROLE) : NULL;
     snprintf(out->role, sizeof out->role, "%s", role ? role : "");
-    name_job(environment ? environment : "", environment ? len : 0, process->ppid, out->job,
-             sizeof out->job);
+    const char *folder = environment ? variable(environment, len, "PROBING_CRASH_DIR") : NULL;
+    if (folder && *folder == '/' && strlen(folder) < sizeof out->crash_dir)
+        strcpy(out->crash_dir, folder);
+    if (!environment || !prb_fleet_job_of(environment, len, out->job, sizeof out->job))
+        snprintf(out->job, sizeof out->job, "launcher-%d", (int)process->ppid);
 }
 
 static int by_job(const struct prb_fleet_member *x, const struct prb_fleet_member *y)

@@ -75,6 +75,13 @@ struct prb_fleet_kind {
     double budget; /* s, unless the asker says otherwise */
     bool large;    /* a reply may be large: ask shard by shard */
     enum prb_fleet_pace pace;
+    /*
+     * It is about the host: of_rank is called once for all ranks of the job that are here or ended
+     * here, in the child of one of them, and its part is the host's (rank -1).  args then has
+     * "host", which the host itself writes: {"job", "folders": [{uid, folder}] of crash dumps (""
+     * the default one), "ranks": [{rank, pid, uid, started, ended}]}.
+     */
+    bool of_host;
     bool streams; /* of one rank: its agent begins a stream (fleet/stream), of_rank is not called */
     /* Begin to look at one rank: append its part to out.  False: the rank is FAILED with err's text
      * (GONE: gone). */

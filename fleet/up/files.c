@@ -262,28 +262,31 @@ static bool bus_file(const struct prb_bus_place *place, enum prb_bus_class class
  * message by message, as who may make consumers may have anything sent to anybody. */
 #define ROSTER "KV_probing_roster"
 #define HISTORY "probing_history"
+#define EVENTS "probing_events"
+#define READ                                                                                       \
+    "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.DIRECT.GET." ROSTER ".>\", "                    \
+    "\"$JS.API.DIRECT.GET." EVENTS "\""
 static const struct {
     const char *publish, *subscribe;
     bool replies; /* whoever asked is answered, and nobody else */
 } may[] = {
     [PRB_BUS_agent] = {"\"probing.v1.*.event.>\", \"probing.v1.*.history.>\", "
                        "\"$KV.probing_roster.>\", \"$JS.API.STREAM.CREATE." ROSTER "\", "
-                       "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.STREAM.CREATE." HISTORY "\"",
+                       "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.STREAM.CREATE." HISTORY "\", "
+                       "\"$JS.API.STREAM.CREATE." EVENTS "\"",
                        "\"probing.v1.find\", \"probing.v1.end\", \"probing.v1.*.look.>\", "
                        "\"probing.v1.*.control.>\", \"probing.v1.*.eval.>\", "
                        "\"probing.v1.*.cancel\", \"_INBOX.agent.>\"",
                        true},
     [PRB_BUS_look] = {"\"probing.v1.find\", \"probing.v1.*.look.>\", \"probing.v1.*.cancel\", "
-                      "\"$JS.API.STREAM.INFO." HISTORY "\", \"$JS.API.DIRECT.GET." HISTORY "\", "
-                      "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.DIRECT.GET." ROSTER ".>\"",
+                      "\"$JS.API.STREAM.INFO." HISTORY "\", \"$JS.API.DIRECT.GET." HISTORY
+                      "\", " READ,
                       "\"_INBOX.look.>\", \"probing.v1.*.event.>\"", false},
     [PRB_BUS_control] = {"\"probing.v1.find\", \"probing.v1.end\", \"probing.v1.*.look.>\", "
-                         "\"probing.v1.*.control.>\", \"probing.v1.*.cancel\", "
-                         "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.DIRECT.GET." ROSTER ".>\"",
+                         "\"probing.v1.*.control.>\", \"probing.v1.*.cancel\", " READ,
                          "\"_INBOX.control.>\", \"probing.v1.*.event.>\"", false},
     [PRB_BUS_eval] = {"\"probing.v1.find\", \"probing.v1.*.look.>\", \"probing.v1.*.eval.>\", "
-                      "\"probing.v1.*.cancel\", "
-                      "\"$JS.API.STREAM.INFO." ROSTER "\", \"$JS.API.DIRECT.GET." ROSTER ".>\"",
+                      "\"probing.v1.*.cancel\", " READ,
                       "\"_INBOX.eval.>\", \"probing.v1.*.event.>\"", false},
 };
 
