@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/fleet/crashes.h"
 #include "format/format.h"
 
 static const struct prb_option options[] = {
@@ -30,9 +31,12 @@ static const struct prb_option options[] = {
     [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
                            NULL},
     [PRB_CLUSTER_ONCE] = {0, "once", NULL, "record: end with what there is", NULL},
-    [PRB_CLUSTER_FORMAT] = {'f', "format", "FORMAT",
-                            "jobs, nodes, ranks: a table (the default), json, jsonl or csv",
-                            PRB_ROW_FORMATS},
+    [PRB_CLUSTER_FORMAT] =
+        {'f', "format", "FORMAT",
+         "jobs, nodes, ranks, crashes: a table (the default), json, jsonl or csv", PRB_ROW_FORMATS},
+    [PRB_CLUSTER_ALL] = {0, "all", NULL, "crashes: a line for each dump, equal ones too", NULL},
+    [PRB_CLUSTER_PULL] = {0, "pull", "FOLDER", "crashes: fetch one dump of each line into it",
+                          NULL},
     {0},
 };
 
@@ -43,8 +47,19 @@ static const struct {
     {"up", prb_cli_cluster_up},         {"down", prb_cli_cluster_down},
     {"attach", prb_cli_cluster_attach}, {"detach", prb_cli_cluster_detach},
     {"jobs", prb_cli_cluster_hosts},    {"nodes", prb_cli_cluster_hosts},
-    {"ranks", prb_cli_cluster_hosts},   {"record", prb_cli_cluster_record},
+    {"ranks", prb_cli_cluster_hosts},   {"crashes", prb_cli_cluster_crashes},
+    {"record", prb_cli_cluster_record},
 };
+
+bool prb_cli_cluster_crashes(const struct prb_run *run, struct prb_error *err)
+{
+    const struct prb_job_crashes how = {
+        .all = run->options[PRB_CLUSTER_ALL].count,
+        .format = run->options[PRB_CLUSTER_FORMAT].text,
+        .pull = run->options[PRB_CLUSTER_PULL].text,
+    };
+    return prb_job_crash_list(run, &how, err);
+}
 
 static bool run_cluster(const struct prb_run *run, struct prb_error *err)
 {
@@ -53,7 +68,9 @@ static bool run_cluster(const struct prb_run *run, struct prb_error *err)
         return prb_usage(run, err, "cluster %s takes no argument", run->arguments[0]);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(run->arguments[0], words[i].name) == 0)
-            return words[i].run(run, err);
+            return prb_run_job(run) && words[i].run != prb_cli_cluster_crashes
+                       ? prb_usage(run, err, "-t @JOB is for cluster crashes")
+                       : words[i].run(run, err);
     return prb_usage(run, err, "cluster: one of %s, not \"%s\"", run->command->words,
                      run->arguments[0]);
 }
@@ -62,11 +79,11 @@ const struct prb_command prb_command_cluster = {
     .name = "cluster",
     .aliases = "",
     .summary = "let the hosts of a job meet",
-    .arguments = "up|down|attach|detach|jobs|nodes|ranks|record",
-    .words = "up down attach detach jobs nodes ranks record",
+    .arguments = "up|down|attach|detach|crashes|record|…",
+    .words = "up down attach detach jobs nodes ranks crashes record",
     .arguments_min = 1,
     .arguments_max = 2,
-    .target = PRB_USES_NO_TARGET,
+    .target = PRB_USES_JOB_IF_GIVEN,
     .description =
         "One host needs nothing of this. `up` starts a NATS server with keys and TLS of its own, "
         "keeps it running, and prints the command that joins a host, alone on the last line. It "
@@ -78,7 +95,10 @@ const struct prb_command prb_command_cluster = {
         "host's collector, too. There is one for a user on a host. Others may look; control and "
         "eval are refused unless `attach --allow` grants them, and then each request is signed. "
         "What was done and refused stands in ~/.local/state/probing/agent-HOST.log. `detach` ends "
-        "the agent. `jobs`, `nodes` and `ranks` list who is on the bus.\n\n"
+        "the agent. `jobs`, `nodes` and `ranks` list who is on the bus. `crashes` lists the dumps "
+        "of a "
+        "job's ranks on their hosts (-t @JOB; the only job without it), equal ones on one line, "
+        "also of ranks and hosts that are gone; --pull fetches one of each line.\n\n"
         "`attach --history TABLES` publishes what the ranks record from then on to a stream of the "
         "server, as JSON lines. `record FILE` takes it into a file that `probing -t FILE query` "
         "reads, `record postgresql://…` into a database, until Ctrl-C; begun again it goes on "
@@ -91,6 +111,7 @@ const struct prb_command prb_command_cluster = {
                 "probing cluster record job.db\n"
                 "probing cluster record postgresql:///metrics\n"
                 "probing cluster nodes\n"
+                "probing cluster crashes --pull dumps\n"
                 "probing -t @ hang\n"
                 "probing cluster down",
     .run = run_cluster,

@@ -19,6 +19,8 @@ enum prb_cluster_option {
     PRB_CLUSTER_EVERY,
     PRB_CLUSTER_ONCE,
     PRB_CLUSTER_FORMAT,
+    PRB_CLUSTER_ALL,
+    PRB_CLUSTER_PULL,
 };
 
 bool prb_cli_cluster_up(const struct prb_run *run, struct prb_error *err);
@@ -28,6 +30,8 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err);
 bool prb_cli_cluster_detach(const struct prb_run *run, struct prb_error *err);
 /* jobs, nodes, ranks. */
 bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err);
+/* -t @JOB crash list, by its other name. */
+bool prb_cli_cluster_crashes(const struct prb_run *run, struct prb_error *err);
 bool prb_cli_cluster_record(const struct prb_run *run, struct prb_error *err);
 /* The ranks of this host, a line for each job. */
 bool prb_cli_cluster_print_own(struct prb_error *err);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/crash/crash.h"
+#include "cli/fleet/crashes.h"
 #include "cli/print/out.h"
 #include "format/format.h"
 
@@ -13,7 +14,7 @@
 #define WRITTEN 'w'
 #define FAILED 'f'
 
-enum { ALL, OUTPUT, FORMAT };
+enum { ALL, OUTPUT, FORMAT, PULL };
 
 static const struct prb_option options[] = {
     [ALL] = {0, "all", NULL, "list: a line for each dump, equal ones too", NULL},
@@ -21,6 +22,7 @@ static const struct prb_option options[] = {
                 NULL},
     [FORMAT] = {'f', "format", "FORMAT", "list of a job: a table (the default), json, jsonl or csv",
                 PRB_ROW_FORMATS},
+    [PULL] = {0, "pull", "FOLDER", "list of a job: fetch one dump of each line into it", NULL},
     {0},
 };
 
@@ -49,31 +51,24 @@ static bool read_folder(const char *folder, struct prb_crash_files *out, struct 
                         "%s", why.text);
 }
 
-/* Those on the hosts of a job, each once: all ranks of a host see the same. */
-#define DUMPS                                                                                      \
-    "(SELECT DISTINCT _host AS host, folder || '/' || file AS path, time, kind, title, place, "    \
-    "pid, rank, crash_group, bytes FROM system.crashes WHERE kind NOT IN ('broken', 'snapshot'))"
-
 static bool list_job(const struct prb_run *run, struct prb_error *err)
 {
-    const char *sql = run->options[ALL].count
-                          ? "SELECT datetime(time, 'unixepoch') AS time, rank, pid, title, place, "
-                            "host, path, bytes FROM " DUMPS " ORDER BY time, host, path"
-                          : "SELECT datetime(min(time), 'unixepoch') AS first, count(*) AS count, "
-                            "group_concat(DISTINCT rank) AS ranks, title, place, host, path, bytes "
-                            "FROM " DUMPS " GROUP BY coalesce(crash_group, host || path) "
-                            "ORDER BY min(time)";
+    const struct prb_job_crashes how = {
+        .all = run->options[ALL].count,
+        .format = run->options[FORMAT].text,
+        .pull = run->options[PULL].text,
+    };
     if (run->argument_count > 1)
         return prb_usage(run, err, "of a job its hosts' own folders are listed: name none");
-    return prb_query_print(run, sql, run->options[FORMAT].text, false, err);
+    return prb_job_crash_list(run, &how, err);
 }
 
 static bool list(const struct prb_run *run, struct prb_error *err)
 {
     if (prb_run_job(run))
         return list_job(run, err);
-    if (run->options[FORMAT].count)
-        return prb_usage(run, err, "--format is for the list of a job: -t @JOB");
+    if (run->options[FORMAT].count || run->options[PULL].count)
+        return prb_usage(run, err, "--format and --pull are for the list of a job: -t @JOB");
     PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
     char folder[PRB_CRASH_PATH_MAX];
     if (!folder_of(run, folder, err) || !read_folder(folder, &files, err))
@@ -242,8 +237,9 @@ const struct prb_command prb_command_crash = {
         "A process that crashes under `inject -c`, PROBING_CRASH=1 or probing.init(crash=True) "
         "leaves a dump, a snapshot of its last moment, and a text beside it. `list` shows those of "
         "a folder (PROBING_CRASH_DIR, else the default one), the earliest first, equal crashes of "
-        "several ranks on one line; with -t @JOB those on the hosts of its ranks. `show` prints "
-        "one as text: what happened, the exceptions, the "
+        "several ranks on one line; with -t @JOB those of its ranks on their hosts, and --pull "
+        "fetches "
+        "one of each line. `show` prints one as text: what happened, the exceptions, the "
         "stacks with their variables; of a folder the latest. `export` prints the same as "
         "JSON.\n\n"
         "Every other command reads a dump, too: `probing -t FILE backtrace`, query, tables, and "

@@ -146,7 +146,7 @@ static void print_next(const struct prb_run *run, const struct prb_hang *hang)
     if (part->kind == PRB_HANG_STOPPED)
         printf("kill -CONT %d\n", (int)part->example->pid);
     else if (part->kind == PRB_HANG_GONE)
-        printf("probing crash list\n");
+        printf("probing %s%scrash list\n", job ? target : "", job ? " " : "");
     else if (part->example->rank < 0 && part->kind == PRB_HANG_COLLECTIVE)
         printf("probing -t @ hang\n");
     else

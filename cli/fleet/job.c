@@ -6,6 +6,27 @@
 
 #define LONGEST 3600.0 /* s */
 
+static struct prb_fleet *open_job(const struct prb_run *run, const char *address,
+                                  struct prb_fleet_options options, struct prb_error *err)
+{
+    const char *timeout = run->globals[PRB_GLOBAL_TIMEOUT].text;
+    char *end = NULL;
+    options.bus = run->globals[PRB_GLOBAL_BUS].text;
+    if (timeout)
+        options.budget = strtod(timeout, &end);
+    if (timeout && (end == timeout || *end || !(options.budget >= PRB_SECONDS_LEAST) ||
+                    options.budget > LONGEST)) {
+        prb_usage(run, err, "--timeout is a number of seconds up to %g, not \"%s\"", LONGEST,
+                  timeout);
+        return NULL;
+    }
+    struct prb_fleet *fleet = prb_fleet_open(address, &options, err);
+    const char *note = fleet ? prb_fleet_info(fleet)->note : NULL;
+    if (note)
+        prb_out_note(note);
+    return fleet;
+}
+
 struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *err)
 {
     return prb_run_open_job_for(run, 0, err);
@@ -21,25 +42,14 @@ struct prb_fleet *prb_run_open_job_while(const struct prb_run *run, double budge
                                          bool (*go_on)(void *context), void *context,
                                          struct prb_error *err)
 {
-    const char *timeout = run->globals[PRB_GLOBAL_TIMEOUT].text;
-    struct prb_fleet_options options = {.bus = run->globals[PRB_GLOBAL_BUS].text,
-                                        .budget = budget,
-                                        .go_on = go_on,
-                                        .context = context};
-    char *end = NULL;
-    if (timeout)
-        options.budget = strtod(timeout, &end);
-    if (timeout && (end == timeout || *end || !(options.budget >= PRB_SECONDS_LEAST) ||
-                    options.budget > LONGEST)) {
-        prb_usage(run, err, "--timeout is a number of seconds up to %g, not \"%s\"", LONGEST,
-                  timeout);
-        return NULL;
-    }
-    struct prb_fleet *fleet = prb_fleet_open(prb_run_job(run), &options, err);
-    const char *note = fleet ? prb_fleet_info(fleet)->note : NULL;
-    if (note)
-        prb_out_note(note);
-    return fleet;
+    const struct prb_fleet_options options = {.budget = budget, .go_on = go_on, .context = context};
+    return open_job(run, prb_run_job(run), options, err);
+}
+
+struct prb_fleet *prb_run_open_job_over(const struct prb_run *run, const char *address,
+                                        struct prb_error *err)
+{
+    return open_job(run, address, (struct prb_fleet_options){.over = true}, err);
 }
 
 struct prb_fleet *prb_run_open_job_here(const struct prb_run *run, struct prb_error *err)

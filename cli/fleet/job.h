@@ -16,6 +16,9 @@ struct prb_fleet *prb_run_open_job_for(const struct prb_run *run, double budget,
 struct prb_fleet *prb_run_open_job_while(const struct prb_run *run, double budget,
                                          bool (*go_on)(void *context), void *context,
                                          struct prb_error *err) PRB_MUST_CHECK;
+/* Of an address; also one that has ended. */
+struct prb_fleet *prb_run_open_job_over(const struct prb_run *run, const char *address,
+                                        struct prb_error *err) PRB_MUST_CHECK;
 /* Only what of it runs on this host, whatever bus is configured: for commands that need a process. */
 struct prb_fleet *prb_run_open_job_here(const struct prb_run *run,
                                         struct prb_error *err) PRB_MUST_CHECK;

@@ -91,10 +91,10 @@ def host_pid(host, name):
             with open("/proc/{}/stat".format(pid)) as file:
                 comm, _, rest = file.read().partition(" (")[2].rpartition(") ")
             if comm == name and rest[0] != "Z" and os.readlink("/proc/{}/ns/pid".format(pid)) == space:
-                found.append(int(pid))
+                found.append((int(rest.split()[19]), int(pid)))  # numbers begin anew, times do not
         except OSError:
             pass
-    return min(found)
+    return min(found)[1]
 
 
 def members(text):

@@ -119,14 +119,14 @@ def test_snapshot(job):
 
 
 def test_crash_list(job):
-    """Dumps of the hosts' folders, which here is one: each host tells of it."""
-    variables = dict(os.environ, PROBING_CRASH_DIR=job.crashes, PROBING_CRASH="1", RANK="1", WORLD_SIZE="4")
+    """A dump in a folder that the hosts share is listed once; it names the job, and no rank that runs has its process."""
+    variables = dict(os.environ, PROBING_CRASH_DIR=job.crashes, PROBING_CRASH="1", RANK="1", WORLD_SIZE="4", PROBING_JOB="job")
     subprocess.run([PROBING, "launch", sys.executable, "-c", "import os; os.abort()"], env=variables,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
     done = job.ask("crash", "list", "-f", "json")
     assert done.returncode == 0, done.stderr
-    text = done.stdout
-    assert "SIGABRT" in text and any(name in text for name in os.listdir(job.crashes)), text
+    [row] = json.loads(done.stdout)["rows"]
+    assert "SIGABRT" in row["title"] and os.path.basename(row["path"]) in os.listdir(job.crashes) and row["count"] == 1, row
 
 
 def test_tables_of_the_asker(job):
