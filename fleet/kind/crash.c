@@ -330,6 +330,7 @@ static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, voi
 const struct prb_fleet_kind prb_fleet_kind_crash = {
     .name = "crash",
     .budget = 5,
+    .pace = PRB_FLEET_SQL, /* a folder may have a thousand */
     .of_host = true,
     .of_rank = of_rank,
     .at_root = at_root,
