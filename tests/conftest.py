@@ -14,8 +14,10 @@ import pytest
 
 pytest.register_assert_rewrite("support")
 
-from support import pythons  # noqa: E402
+from support import pythons, waits  # noqa: E402
 from support import target as target_module  # noqa: E402
+
+waits.bound()
 
 LIMIT = float(os.environ.get("PROBING_TEST_LIMIT", 0))
 """Seconds that each of a test's setup, call and teardown may take; 0 for no limit."""

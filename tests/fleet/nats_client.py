@@ -161,7 +161,7 @@ class Client:
                 with self.lock:
                     left = left[self.socket.send(left):]
             except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-                select.select([], [self.socket], [], DEADLINE)
+                assert select.select([], [self.socket], [], DEADLINE)[1], "the server takes nothing"
 
     def _fill(self):
         """More bytes; false at the end."""

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from profiles import function, sampling, stacks
-from support.target import PROBING, probing
+from support.injection import wait_until
+from support.target import PROBING, children, probing
 
 # Of processor time, as a busy machine gives little of it.
 BUSY = "import time\ndef busy():\n    end = time.process_time() + {}\n    while time.process_time() < end: pass\nbusy()"
@@ -69,8 +70,7 @@ def test_signals_go_on(any_python, tmp_path, number, options):
 def test_signal_before_python(tmp_path):
     """A program that is no Python: the command waits for its end, and a signal ends both at once."""
     command = begin(tmp_path / "p.txt", "--", "sleep", "60")
-    while not open("/proc/{0}/task/{0}/children".format(command.pid)).read():
-        time.sleep(0.01)
+    wait_until(lambda: children(command.pid))
     time.sleep(0.2)
     started = time.monotonic()
     command.send_signal(signal.SIGTERM)
@@ -121,16 +121,14 @@ def test_target_is_a_shell(any_python, tmp_path):
     shell = subprocess.Popen(["sh", "-c", SCRIPT.format(python=any_python.executable, first=BUSY.format(60),
                                                         second="")])
     try:
-        while not [word for word in open("/proc/{0}/task/{0}/children".format(shell.pid)).read().split()
-                   if b"busy" in open("/proc/{}/cmdline".format(word), "rb").read()]:
-            time.sleep(0.01)
+        wait_until(lambda: any(b"busy" in open("/proc/{}/cmdline".format(pid), "rb").read() for pid in children(shell.pid)))
         time.sleep(0.3)
         done = probing("-t", shell.pid, "profile", "-s", "-d", 1, "-o", tmp_path / "p.txt", check=False)
         assert done.returncode == 0, done.stderr
         assert any(function(frames[-1]) == "busy" for frames, _ in stacks(tmp_path / "p.txt"))
     finally:
-        below = open("/proc/{0}/task/{0}/children".format(shell.pid)).read().split()
+        below = children(shell.pid)
         shell.kill()
         for pid in below:
-            os.kill(int(pid), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         shell.wait()

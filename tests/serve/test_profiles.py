@@ -161,8 +161,7 @@ def test_flame_graph_that_grows(server, busy):
         assert not get(server, "")["profiles"]
         made = begin(server, busy, seconds=0.5)
         seen = one.subscribe("flame", profile=made["id"], every=0.1)
-        while not one.value(seen).get("value", {}).get("done"):
-            pass
+        until(lambda: one.value(seen).get("value", {}).get("done"))
         assert one.ask(op="sub", topic="flame", target=busy.pid, rate=0)["error"]["code"] == "usage"
         missing = one.subscribe("flame", profile="p0")
         assert one.next(missing)["error"]["code"] == "not found"

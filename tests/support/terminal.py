@@ -2,9 +2,12 @@
 
 import os
 import pty
+import select
 import subprocess
 import threading
+import time
 
+DEADLINE = 120  # seconds in which a command ends
 END = b"\x04nothing more comes\x04"
 
 
@@ -23,7 +26,9 @@ def on_a_terminal(command, stdin=subprocess.DEVNULL, stderr=None, **variables):
             # Once nobody has the terminal open, the kernel may drop what was not read yet: this side closes it last.
             threading.Thread(target=lambda: (process.wait(), os.write(its, END)), daemon=True).start()
             text = b""
+            until = time.monotonic() + DEADLINE
             while not text.endswith(END):
+                assert select.select([ours], [], [], max(0, until - time.monotonic()))[0], text
                 text += os.read(ours, 65536)
         return process.returncode, text[:-len(END)]
     finally:

@@ -1,0 +1,57 @@
+"""No test waits for ever for a process that it started, nor pytest for a thread of a test.  tests/conftest.py begins with this.
+
+A time that a test names itself holds.
+"""
+
+import contextlib
+import subprocess
+import threading
+
+LONGEST = 240  # seconds that a wait takes which names no time: less than a test may take
+AFTER_KILL = 10
+
+
+class Popen(subprocess.Popen):
+    killed = False
+
+    def kill(self):
+        self.killed = True
+        super().kill()
+
+    def wait(self, timeout=None):
+        return super().wait(LONGEST if timeout is None else timeout)
+
+    def communicate(self, input=None, timeout=None):
+        """Of one that was killed, what it started may hold the pipes as long as it likes."""
+        if timeout is not None:
+            return super().communicate(input, timeout)
+        if self.killed:
+            try:
+                return super().communicate(input, AFTER_KILL)
+            except subprocess.TimeoutExpired as late:
+                self.close()
+                return late.output, late.stderr
+        late = threading.Timer(LONGEST, self.kill)
+        late.daemon = True
+        late.start()
+        try:
+            return super().communicate(input)
+        finally:
+            late.cancel()
+
+    def close(self):
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream:
+                with contextlib.suppress(OSError):  # of what was not written yet
+                    stream.close()
+
+    def __exit__(self, kind, error, trace):
+        """A `with` that failed ends the process, which nobody has told to end."""
+        if kind is not None:
+            self.kill()
+        return super().__exit__(kind, error, trace)
+
+
+def bound():
+    subprocess.Popen = Popen
+    threading.main_thread()._daemonic = True  # what its threads inherit: those of a test that failed are not waited for at the end
