@@ -34,6 +34,7 @@ struct prb_collect_ring {
     uint64_t inode;
     struct prb_ring_reader *reader; /* NULL: not a ring */
     struct prb_ring_mark mark;      /* as the file has it */
+    struct prb_store_codec *codecs; /* how its columns were packed */
     double row_bytes;               /* of the rows so far, on average */
     uint64_t waiting;               /* bytes, when last looked */
     double since;                   /* s, monotonic: something has waited since; 0: nothing does */
@@ -108,6 +109,8 @@ struct prb_collection {
     double searched_all;
     struct prb_searched *found; /* the processes of then, ascending */
     size_t found_count;
+    long newest;     /* pid, as they were looked at */
+    unsigned looked; /* so often since it was given */
     struct prb_listed {
         ino_t inode;
         struct timespec changed; /* 0: it may change without a change of this */

@@ -18,6 +18,7 @@ static void ring_deinit(struct prb_collect_ring *ring)
 {
     prb_ring_close(ring->reader);
     prb_ring_mark_deinit(&ring->mark);
+    free(ring->codecs);
 }
 
 void prb_collected_deinit(struct prb_collected *process)
@@ -129,7 +130,9 @@ static bool is_due(struct prb_collect_ring *ring, bool all, double now)
     bool fast = ring->waiting > before && (ring->waiting - before) > room / 8;
     ring->pause = fast ? PAUSE_MIN : 2 * ring->pause < PAUSE_MAX ? 2 * ring->pause : PAUSE_MAX;
     ring->next = now + ring->pause;
-    return all || now - ring->since >= AGE_MAX || ring->waiting > room / 4 ||
+    /* Our own rows do not come in bursts. */
+    uint64_t full = prb_host_is_ring(ring->name) ? room / 2 : room / 4;
+    return all || now - ring->since >= AGE_MAX || ring->waiting > full ||
            (wanted && ring->waiting >= wanted);
 }
 
@@ -138,9 +141,13 @@ static bool move(struct prb_collected *process, struct prb_collect_ring *ring, u
 {
     struct prb_drained drained = {.more = true};
     bool host = prb_host_is_ring(ring->name);
+    size_t columns;
+    prb_ring_columns(ring->reader, &columns);
+    if (!ring->codecs && !(ring->codecs = calloc(columns, sizeof *ring->codecs)))
+        return prb_nomem(err);
     while (drained.more) {
         if (!prb_store_drain(process->file, process->id, host ? PRB_HOST_SCHEMA : "python",
-                             ring->reader, ring->inode, &drained, err))
+                             ring->reader, ring->inode, ring->codecs, &drained, err))
             return false;
         *rows_out += host ? 0 : drained.rows;
         if (drained.rows && !drained.more)

@@ -355,6 +355,16 @@ static int by_time(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Rows of one thread come in their order. */
+static void sort(struct reading *reading)
+{
+    for (size_t i = 1; i < reading->count; i++)
+        if (reading->rows[i].time < reading->rows[i - 1].time) {
+            qsort(reading->rows, reading->count, sizeof *reading->rows, by_time);
+            return;
+        }
+}
+
 /* False: a text lies outside of its row. */
 static bool decode(const struct prb_ring_reader *reader, const struct prb_ring_row *row,
                    struct prb_ring_value *out)
@@ -426,8 +436,7 @@ bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_ma
     if ((to_out && !mark_begin(reader, from, &to, err)) ||
         !collect(&reading, from, most, to_out ? &to : NULL, err))
         return false;
-    if (reading.count)
-        qsort(reading.rows, reading.count, sizeof *reading.rows, by_time);
+    sort(&reading);
     for (size_t i = 0; i < reading.count; i++) {
         values[reader->column_count] =
             (struct prb_ring_value){.real = (double)reading.rows[i].time * 1e-9};

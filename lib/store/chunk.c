@@ -14,7 +14,8 @@ struct prb_store_rows {
     size_t column_count, count, cap;
     enum prb_ring_type type[PRB_RING_COLUMNS_MAX];
     struct waiting columns[PRB_RING_COLUMNS_MAX];
-    struct prb_buf bytes; /* of texts */
+    struct prb_buf bytes;           /* of texts */
+    struct prb_store_codec *codecs; /* an entry for each column; or NULL */
 };
 
 struct prb_store_rows *prb_store_rows_new(const struct prb_ring_column *columns, size_t count,
@@ -95,6 +96,11 @@ bool prb_store_rows_add(struct prb_store_rows *rows, const struct prb_ring_value
     return true;
 }
 
+void prb_store_rows_remember(struct prb_store_rows *rows, struct prb_store_codec *codecs)
+{
+    rows->codecs = codecs;
+}
+
 size_t prb_store_rows_count(const struct prb_store_rows *rows) { return rows->count; }
 
 void prb_store_rows_clear(struct prb_store_rows *rows)
@@ -107,8 +113,10 @@ static bool make_column(const struct prb_store_rows *rows, size_t i, struct prb_
                         struct prb_buf *out, struct prb_store_entry *entry, struct prb_error *err)
 {
     const struct waiting *waiting = &rows->columns[i];
-    struct prb_store_column column = {
-        .type = rows->type[i], .count = rows->count, .nulls = waiting->nulls};
+    struct prb_store_column column = {.type = rows->type[i],
+                                      .count = rows->count,
+                                      .nulls = waiting->nulls,
+                                      .codec = rows->codecs ? &rows->codecs[i] : NULL};
     PRB_AUTO_FREE struct prb_store_text *texts = NULL;
     if (column.type != PRB_RING_TEXT) {
         column.integers = (const int64_t *)waiting->numbers;

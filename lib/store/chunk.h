@@ -31,6 +31,8 @@ PRB_DEFINE_AUTO_PTR(prb_store_rows, struct prb_store_rows, prb_store_rows_free)
 /* One more, a value for each column.  False: NOMEM, or they are as many as a chunk can have. */
 bool prb_store_rows_add(struct prb_store_rows *rows, const struct prb_ring_value *values,
                         struct prb_error *err);
+/* How its columns were packed before, an entry for each: kept by the caller, while rows is there. */
+void prb_store_rows_remember(struct prb_store_rows *rows, struct prb_store_codec *codecs);
 size_t prb_store_rows_count(const struct prb_store_rows *rows);
 void prb_store_rows_clear(struct prb_store_rows *rows);
 /* Append them as a chunk to out, which is empty. */

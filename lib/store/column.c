@@ -215,28 +215,61 @@ static bool put_numbers(struct prb_packer *packer, struct scratch *scratch, cons
     return true;
 }
 
+#define CODEC_CHUNKS 16 /* until all ways are tried again */
+#define CODEC_SLACK 64  /* bytes that a chunk's column may be longer for any reason */
+
+static bool is_remembered(const struct prb_store_codec *codec) { return codec && codec->left; }
+
+/* What was chosen for a column, or chosen again, and gave this entry of so many rows. */
+static void remember(struct prb_store_codec *codec, const struct prb_store_entry *entry,
+                     size_t count)
+{
+    if (!codec || !count)
+        return;
+    double stored = (double)entry->numbers_stored;
+    if (!codec->left)
+        *codec = (struct prb_store_codec){.left = CODEC_CHUNKS,
+                                          .scale = entry->scale,
+                                          .order = entry->order,
+                                          .bytes = (float)(stored / (double)count)};
+    else if (stored > 1.25 * (double)codec->bytes * (double)count + CODEC_SLACK)
+        codec->left = 0;
+    else
+        codec->left--;
+}
+
 static bool put_integers(struct prb_packer *packer, struct scratch *scratch, const int64_t *from,
-                         size_t count, struct prb_buf *chunk, struct prb_store_entry *entry,
-                         struct prb_error *err)
+                         size_t count, struct prb_store_codec *codec, struct prb_buf *chunk,
+                         struct prb_store_entry *entry, struct prb_error *err)
 {
     size_t size;
-    entry->order = (uint8_t)best_order(packer, scratch, from, count, &size);
-    return put_numbers(packer, scratch, from, count, chunk, entry, err);
+    entry->order = is_remembered(codec) ? codec->order
+                                        : (uint8_t)best_order(packer, scratch, from, count, &size);
+    if (!put_numbers(packer, scratch, from, count, chunk, entry, err))
+        return false;
+    remember(codec, entry, count);
+    return true;
+}
+
+/* The integers of a scale.  False: not every value is exact in it. */
+static bool to_scale(const double *from, size_t count, int scale, int shift, int64_t *out)
+{
+    if (scale != PRB_STORE_BITS)
+        return !(scale == PRB_STORE_BINARY && shift > SHIFT_MAX) &&
+               scale_all(from, count, (enum prb_store_scale)scale, shift, out);
+    memcpy(out, from, count * sizeof *from);
+    return true;
 }
 
 /* Of all scales in which every value is exact, the one that packs the first values best. */
-static bool put_reals(struct prb_packer *packer, struct scratch *scratch, const double *from,
-                      size_t count, struct prb_buf *chunk, struct prb_store_entry *entry,
-                      struct prb_error *err)
+static void choose_scale(struct prb_packer *packer, struct scratch *scratch, const double *from,
+                         size_t count, struct prb_store_entry *entry)
 {
     int shift = digits_of_all(from, count);
     size_t least = SIZE_MAX;
     for (int scale = PRB_STORE_BITS; scale < PRB_STORE_SCALES; scale++) {
         size_t size;
-        if (scale == PRB_STORE_BITS)
-            memcpy(scratch->numbers, from, count * sizeof *from);
-        else if ((scale == PRB_STORE_BINARY && shift > SHIFT_MAX) ||
-                 !scale_all(from, count, (enum prb_store_scale)scale, shift, scratch->numbers))
+        if (!to_scale(from, count, scale, shift, scratch->numbers))
             continue;
         unsigned order = best_order(packer, scratch, scratch->numbers, count, &size);
         if (size >= least)
@@ -249,7 +282,32 @@ static bool put_reals(struct prb_packer *packer, struct scratch *scratch, const 
         scratch->best = scratch->numbers;
         scratch->numbers = swap;
     }
-    return put_numbers(packer, scratch, scratch->best, count, chunk, entry, err);
+}
+
+/* Into scratch->best, as the chunk before.  False: not every value is exact in its scale. */
+static bool take_scale(struct scratch *scratch, const double *from, size_t count,
+                       const struct prb_store_codec *codec, struct prb_store_entry *entry)
+{
+    int shift = codec->scale == PRB_STORE_BINARY ? digits_of_all(from, count) : 0;
+    entry->scale = codec->scale;
+    entry->order = codec->order;
+    entry->shift = (uint8_t)shift;
+    return to_scale(from, count, codec->scale, shift, scratch->best);
+}
+
+static bool put_reals(struct prb_packer *packer, struct scratch *scratch, const double *from,
+                      size_t count, struct prb_store_codec *codec, struct prb_buf *chunk,
+                      struct prb_store_entry *entry, struct prb_error *err)
+{
+    if (!is_remembered(codec) || !take_scale(scratch, from, count, codec, entry)) {
+        choose_scale(packer, scratch, from, count, entry);
+        if (codec)
+            codec->left = 0;
+    }
+    if (!put_numbers(packer, scratch, scratch->best, count, chunk, entry, err))
+        return false;
+    remember(codec, entry, count);
+    return true;
 }
 
 /* ---- texts ---- */
@@ -323,7 +381,8 @@ static bool put_texts(struct prb_packer *packer, struct scratch *scratch,
             return prb_fail(err, PRB_USAGE, "the texts of a column are more than %u bytes",
                             PRB_STORE_TEXTS_MAX);
     }
-    if (!put_integers(packer, scratch, scratch->numbers, column->count, chunk, entry, err))
+    if (!put_integers(packer, scratch, scratch->numbers, column->count, column->codec, chunk, entry,
+                      err))
         return false;
     size_t before = chunk->len;
     prb_buf_add(&raw, dictionary.ends, dictionary.count * sizeof *dictionary.ends);
@@ -429,14 +488,14 @@ bool prb_store_column_encode(struct prb_packer *packer, const struct prb_store_c
         return put_texts(packer, &scratch, column, chunk, entry, err);
     (is_real(column->type) ? bound_reals : bound_integers)(column, entry);
     if (!is_real(column->type))
-        return put_integers(packer, &scratch, filled(column, &scratch), column->count, chunk, entry,
-                            err);
+        return put_integers(packer, &scratch, filled(column, &scratch), column->count,
+                            column->codec, chunk, entry, err);
     PRB_AUTO_FREE double *reals = malloc((column->count + 1) * sizeof *reals);
     if (!reals)
         return prb_nomem(err);
     if (column->count)
         memcpy(reals, filled(column, &scratch), column->count * sizeof *reals);
-    return put_reals(packer, &scratch, reals, column->count, chunk, entry, err);
+    return put_reals(packer, &scratch, reals, column->count, column->codec, chunk, entry, err);
 }
 
 /* ---- back ---- */

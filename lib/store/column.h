@@ -1,7 +1,8 @@
 /*
  * One column of a chunk, from values to bytes and back, without loss of a bit.
  *
- * Numbers become differences of order 0, 1 or 2 (whichever the first PRB_STORE_TRIAL values favour),
+ * Numbers become differences of order 0, 1 or 2 (whichever the first PRB_STORE_TRIAL values favour,
+ * or those of an earlier chunk of the table did: prb_store_codec),
  * zigzag, byte planes (all lowest bytes, then all second ones, …), zstd.  A REAL is the integer k
  * where every value is exactly k / 10^3, 10^6, 10^9 or k * 2^-m; else its bits.  Texts are a
  * dictionary of the chunk in the order of their first use, and its indices as numbers.
@@ -23,6 +24,16 @@ struct prb_store_text {
     uint32_t len;
 };
 
+/*
+ * The way in which a table's column was packed best: its next chunks go the same way, until it gets
+ * longer by a quarter or has been gone often enough, and all are tried again.  All zero at first.
+ */
+struct prb_store_codec {
+    uint8_t left; /* chunks, before all ways are tried again */
+    uint8_t scale, order;
+    float bytes; /* of a row, when they were tried */
+};
+
 struct prb_store_column {
     enum prb_ring_type type;
     size_t count;         /* of rows */
@@ -32,6 +43,7 @@ struct prb_store_column {
         const double *reals;     /* REAL, TIME */
         const struct prb_store_text *texts;
     };
+    struct prb_store_codec *codec; /* that encoding uses and keeps up to date; or NULL */
 };
 
 enum { /* flags */

@@ -1,29 +1,25 @@
 /* See drain.h. */
 #include "store/drain.h"
 #include "base/real.h"
+#include "store/file_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 
-#define READ_MAX ((uint64_t)2 << 20) /* bytes of rows in one transaction */
+#define READ_MAX ((uint64_t)1 << 20) /* bytes of rows in one transaction */
 
 struct draining {
     struct prb_store_file *file;
     int64_t process;
     struct prb_store_shape shape;
     struct prb_store_rows *rows;
-    struct prb_packer *packer;
     double first, last; /* when the waiting rows were written */
     struct prb_drained *out;
     struct prb_error *err;
 };
 
-static void draining_deinit(struct draining *draining)
-{
-    prb_store_rows_free(draining->rows);
-    prb_packer_free(draining->packer);
-}
+static void draining_deinit(struct draining *draining) { prb_store_rows_free(draining->rows); }
 PRB_DEFINE_AUTO(draining, struct draining, draining_deinit)
 
 /* A chunk's time: of its rows' writing, and what their time column says. */
@@ -54,7 +50,7 @@ static bool write_chunk(struct draining *draining)
     };
     if (!chunk.rows)
         return true;
-    if (!prb_store_chunk_make(draining->rows, draining->packer, &bytes, draining->err) ||
+    if (!prb_store_chunk_make(draining->rows, draining->file->packer, &bytes, draining->err) ||
         !widen(draining, &bytes, &chunk, draining->err))
         return false;
     chunk.bytes = bytes.data;
@@ -115,8 +111,8 @@ static bool move_rows(struct draining *draining, struct prb_ring_reader *reader,
 }
 
 bool prb_store_drain(struct prb_store_file *file, int64_t process, const char *schema,
-                     struct prb_ring_reader *reader, uint64_t inode, struct prb_drained *out,
-                     struct prb_error *err)
+                     struct prb_ring_reader *reader, uint64_t inode, struct prb_store_codec *codecs,
+                     struct prb_drained *out, struct prb_error *err)
 {
     PRB_AUTO(draining)
     struct draining draining = {.file = file,
@@ -129,8 +125,10 @@ bool prb_store_drain(struct prb_store_file *file, int64_t process, const char *s
     *out = (struct prb_drained){0};
     draining.shape.columns = prb_ring_columns(reader, &draining.shape.count);
     draining.rows = prb_store_rows_new(draining.shape.columns, draining.shape.count, err);
-    draining.packer = draining.rows ? prb_packer_new(err) : NULL;
-    if (!draining.packer || !prb_store_begin(file, err))
+    if (!draining.rows)
+        return false;
+    prb_store_rows_remember(draining.rows, codecs);
+    if (!prb_store_begin(file, err))
         return false;
     if (move_rows(&draining, reader, inode) && prb_store_commit(file, err))
         return true;

@@ -33,13 +33,16 @@ static uint64_t next_random(void)
     return state;
 }
 
+static struct prb_store_codec *remembered; /* that round_trip uses; NULL: none */
+
 /* Encode a column of words, decode it, compare; returns the bytes that it took. */
 static size_t round_trip(enum prb_ring_type type, const void *words, const uint8_t *nulls,
                          size_t count, struct prb_store_entry *entry)
 {
     PRB_AUTO(prb_buf) struct prb_buf chunk = {0};
     PRB_AUTO(prb_store_values) struct prb_store_values values = {0};
-    struct prb_store_column column = {.type = type, .count = count, .nulls = nulls};
+    struct prb_store_column column = {
+        .type = type, .count = count, .nulls = nulls, .codec = remembered};
     column.integers = words;
     struct prb_error err = {0};
     prb_buf_adds(&chunk, "something before");
@@ -120,6 +123,47 @@ static void test_reals(void **state)
     double least;
     memcpy(&least, &entry.least, sizeof least);
     assert_true(entry.flags & PRB_STORE_BOUNDED && least == values[0]);
+}
+
+/* A way that was best before is gone again, and given up when it is no longer good, or exact. */
+static void test_a_remembered_way(void **state)
+{
+    static int64_t integers[ROWS];
+    static double reals[ROWS];
+    struct prb_store_codec codec = {0};
+    struct prb_store_entry entry;
+    (void)state;
+    remembered = &codec;
+    for (int i = 0; i < ROWS; i++)
+        integers[i] = 1000 * i;
+    round_trip(PRB_RING_INTEGER, integers, NULL, ROWS, &entry);
+    unsigned order = entry.order, left = codec.left;
+    assert_in_range(order, 1, 2);
+    size_t good = round_trip(PRB_RING_INTEGER, integers, NULL, ROWS, &entry);
+    assert_int_equal(codec.left, left - 1);
+    for (int i = 0; i < ROWS; i++)
+        integers[i] = (int64_t)(next_random() % 200);
+    size_t bad = round_trip(PRB_RING_INTEGER, integers, NULL, ROWS, &entry);
+    assert_int_equal(entry.order, order);
+    assert_true(bad > 10 * good);
+    assert_int_equal(codec.left, 0);
+    assert_true(round_trip(PRB_RING_INTEGER, integers, NULL, ROWS, &entry) < bad);
+    assert_int_equal(entry.order, 0);
+    for (left = codec.left; left > 0; left--) /* all ways are tried again at times */
+        round_trip(PRB_RING_INTEGER, integers, NULL, ROWS, &entry);
+    assert_int_equal(codec.left, 0);
+
+    for (int i = 0; i < ROWS; i++)
+        reals[i] = (double)(100000 + next_random() % 5000) / 1e9;
+    for (int turn = 0; turn < 2; turn++) {
+        round_trip(PRB_RING_REAL, reals, NULL, ROWS, &entry);
+        assert_int_equal(entry.scale, PRB_STORE_BILLIONS);
+    }
+    reals[7] = nextafter(reals[7], 1);
+    round_trip(PRB_RING_REAL, reals, NULL, ROWS, &entry);
+    assert_int_equal(entry.scale, PRB_STORE_BITS);
+    round_trip(PRB_RING_REAL, reals, NULL, 0, &entry);
+    remembered = NULL;
 }
 
 static void test_nulls(void **state)
@@ -212,9 +256,9 @@ static void test_hostile_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers),       cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_nulls),          cmocka_unit_test(test_a_chunk),
-        cmocka_unit_test(test_hostile_chunks),
+        cmocka_unit_test(test_integers),         cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_a_remembered_way), cmocka_unit_test(test_nulls),
+        cmocka_unit_test(test_a_chunk),          cmocka_unit_test(test_hostile_chunks),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
