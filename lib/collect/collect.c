@@ -142,12 +142,12 @@ static struct prb_store_limits limits(struct state *state)
 static void keep(struct state *state, bool now)
 {
     struct prb_error err = {0};
-    const struct prb_store_limits limit = limits(state);
     double time = prb_clock_s();
     if (!now && !state->collection.wishes_change && time < state->kept + KEEP)
         return;
     state->collection.wishes_change = false;
     state->kept = time;
+    const struct prb_store_limits limit = limits(state);
     if (!prb_store_keep(state->collection.store, &limit, &err))
         say(state, "%s; nothing was removed", err.text);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "collect/parts.h"
 #include "table/recorded/folder.h"
 
@@ -118,6 +119,25 @@ static bool search(struct prb_collection *collection, int proc, DIR *dir, bool a
     return good;
 }
 
+/* The pid that was given last, the end of proc_loadavg(5): while it is the same nothing has begun. */
+static long newest_pid(void)
+{
+    char text[128];
+    const char *last =
+        prb_read_text("/proc/loadavg", text, sizeof text) > 0 ? strrchr(text, ' ') : NULL;
+    return last ? atol(last + 1) : -1;
+}
+
+/* Each that is new was looked at as often as it is. */
+static bool is_known_to_all(struct prb_collection *collection)
+{
+    long newest = newest_pid();
+    bool same = newest >= 0 && newest == collection->newest;
+    collection->newest = newest;
+    collection->looked = same ? collection->looked + (collection->looked < LOOKS) : 0;
+    return collection->looked == LOOKS;
+}
+
 bool prb_collection_search(struct prb_collection *collection, struct prb_error *err)
 {
     double time = prb_clock_s();
@@ -125,6 +145,8 @@ bool prb_collection_search(struct prb_collection *collection, struct prb_error *
         return true;
     bool all = collection->searched_all <= 0 || time >= collection->searched_all + SEARCH_ALL;
     collection->searched = time;
+    if (is_known_to_all(collection) && !all)
+        return true;
     if (all)
         collection->searched_all = time;
     PRB_AUTO_FD int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -23,6 +23,7 @@
 #define BUSY_THREADS 8  /* so many have their switches read, too: that costs most */
 #define ROW_BYTES 260   /* of a thread's row in a ring */
 #define ROOM_SECONDS 30 /* that a ring of threads has room for */
+#define ROOM_CHUNKS 16
 #define ROOM_MIN ((uint64_t)128 << 10)
 #define ROOM_MAX ((uint64_t)8 << 20)
 #define VALUES_MAX 24
@@ -47,6 +48,7 @@ struct prb_collect_host {
     struct prb_usage before;              /* the last reading of its threads */
     int status;                           /* a descriptor; -1: none */
     struct prb_interfaces_kept interfaces;
+    struct prb_cgroup_kept groups;
     double last, last_gpus; /* s, monotonic: when it was sampled; 0: not yet */
 };
 
@@ -128,6 +130,7 @@ static struct prb_ring_table *ring_of(const struct prb_collected *process, int w
         return host->rings[which];
     if (which == USAGE) {
         uint64_t room = host->before.count * ROW_BYTES * ROOM_SECONDS;
+        limits.chunks = ROOM_CHUNKS;
         limits.bytes_max = room < ROOM_MIN ? ROOM_MIN : room > ROOM_MAX ? ROOM_MAX : room;
     }
     snprintf(folder, sizeof folder, "/proc/self/fd/%d", process->folder);
@@ -409,7 +412,7 @@ void prb_collect_hosts(struct prb_collection *collection)
     double now = (double)clock.tv_sec + (double)(clock.tv_nsec / 1000) * 1e-6;
     for (size_t i = 0; i < collection->count; i++) {
         struct prb_collected *process = &collection->items[i];
-        PRB_AUTO_FREE struct prb_cgroup *group = NULL;
+        struct prb_cgroup group;
         if (process->ended || !process->file || process->host_failed)
             continue;
         if (!process->host && !begin(process)) {
@@ -419,13 +422,12 @@ void prb_collect_hosts(struct prb_collection *collection)
         if (!is_due(process, PRB_COLLECT_CPU, time))
             continue;
         process->host->last = time;
-        group = malloc(sizeof *group);
-        bool known =
-            group && prb_cgroup_read(process->host->proc, &collection->mounts, group, NULL);
+        bool known = prb_cgroup_read(process->host->proc, &collection->mounts,
+                                     &process->host->groups, &group, NULL);
         sample_usage(process, now);
-        sample_memory(process, now, known ? group : NULL);
+        sample_memory(process, now, known ? &group : NULL);
         if (known)
-            sample_group(process, now, group);
+            sample_group(process, now, &group);
         sample_network(process, now);
     }
     sample_gpus(collection, now);

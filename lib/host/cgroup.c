@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #define TEXT_MAX 8192
@@ -215,29 +216,34 @@ static bool go_up(struct prb_cgroup_place *place)
     return true;
 }
 
-static void read_memory(struct prb_cgroup_place place, struct prb_cgroup *out)
+static void find_memory_limit(struct prb_cgroup_kept *kept)
 {
-    bool second = place.version == 2;
-    const char *limit_name = second ? "memory.max" : "memory.limit_in_bytes";
-    const char *used_name = second ? "memory.current" : "memory.usage_in_bytes";
-    char text[TEXT_MAX];
-    snprintf(out->path, sizeof out->path, "%s", place.path);
-    out->version = place.version;
-    out->memory_used = number(&place, used_name);
-    if (read_file(&place, second ? "memory.events" : "memory.oom_control", text))
-        out->oom_kills = keyed(text, "oom_kill");
+    struct prb_cgroup_place place = kept->memory;
+    struct prb_cgroup *limits = &kept->limits;
+    kept->limiting = place;
+    snprintf(limits->path, sizeof limits->path, "%s", place.path);
+    limits->version = place.version;
     for (int level = 0; level < LEVELS_MAX; level++) {
-        int64_t limit = number(&place, limit_name);
-        if (limit >= 0 && (out->memory_limit < 0 || limit < out->memory_limit)) {
-            out->memory_limit = limit;
-            out->memory_used = number(&place, used_name);
-            snprintf(out->limited_by, sizeof out->limited_by, "%.*s",
+        int64_t limit = number(&place, place.version == 2 ? "memory.max" : "memory.limit_in_bytes");
+        if (limit >= 0 && (limits->memory_limit < 0 || limit < limits->memory_limit)) {
+            limits->memory_limit = limit;
+            kept->limiting = place;
+            snprintf(limits->limited_by, sizeof limits->limited_by, "%.*s",
                      (int)(PRB_CGROUP_PATH_MAX - 1),
                      place.folder[place.mount_len] ? place.folder + place.mount_len : "/");
         }
         if (!go_up(&place))
             break;
     }
+}
+
+static void read_memory(const struct prb_cgroup_kept *kept, struct prb_cgroup *out)
+{
+    bool second = kept->memory.version == 2;
+    char text[TEXT_MAX];
+    out->memory_used = number(&kept->limiting, second ? "memory.current" : "memory.usage_in_bytes");
+    if (read_file(&kept->memory, second ? "memory.events" : "memory.oom_control", text))
+        out->oom_kills = keyed(text, "oom_kill");
 }
 
 /* CPUs that a level allows: "max 100000" or "50000 100000"; -1: no limit. */
@@ -255,18 +261,14 @@ static double quota(const struct prb_cgroup_place *place)
     return allowed > 0 && period > 0 ? (double)allowed / (double)period : -1;
 }
 
-static void read_cpu(struct prb_cgroup_place place, struct prb_cgroup *out)
+static void find_quota(struct prb_cgroup_kept *kept)
 {
-    char text[TEXT_MAX];
-    if (read_file(&place, "cpu.stat", text)) {
-        int64_t us = keyed(text, "throttled_usec"), ns = keyed(text, "throttled_time");
-        out->throttled_periods = keyed(text, "nr_throttled");
-        out->throttled = us >= 0 ? (double)us * 1e-6 : ns >= 0 ? (double)ns * 1e-9 : -1;
-    }
+    struct prb_cgroup_place place = kept->cpu;
+    struct prb_cgroup *limits = &kept->limits;
     for (int level = 0; level < LEVELS_MAX; level++) {
         double cpus = quota(&place);
-        if (cpus > 0 && (out->cpus < 0 || cpus < out->cpus))
-            out->cpus = cpus;
+        if (cpus > 0 && (limits->cpus < 0 || cpus < limits->cpus))
+            limits->cpus = cpus;
         if (!go_up(&place))
             break;
     }
@@ -277,6 +279,21 @@ static double pressure(const struct prb_cgroup_place *place, const char *name)
     char text[TEXT_MAX];
     double share;
     return read_file(place, name, text) && sscanf(text, "some avg10=%lf", &share) == 1 ? share : -1;
+}
+
+static void read_cpu(const struct prb_cgroup_kept *kept, struct prb_cgroup *out)
+{
+    char text[TEXT_MAX];
+    if (read_file(&kept->cpu, "cpu.stat", text)) {
+        int64_t us = keyed(text, "throttled_usec"), ns = keyed(text, "throttled_time");
+        out->throttled_periods = keyed(text, "nr_throttled");
+        out->throttled = us >= 0 ? (double)us * 1e-6 : ns >= 0 ? (double)ns * 1e-9 : -1;
+    }
+    if (kept->cpu.version == 2) {
+        out->pressure_cpu = pressure(&kept->cpu, "cpu.pressure");
+        out->pressure_memory = pressure(&kept->cpu, "memory.pressure");
+        out->pressure_io = pressure(&kept->cpu, "io.pressure");
+    }
 }
 
 /* ---- mounts ---- */
@@ -338,35 +355,49 @@ static bool refresh_mounts(struct prb_cgroup_mounts *mounts, struct prb_error *e
     return (same && mounts->text) || read_mounts(mounts, err);
 }
 
-bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
-                     struct prb_cgroup *out, struct prb_error *err)
+static bool look_anew(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
+                      struct prb_cgroup_kept *kept, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf groups = {0};
-    struct prb_cgroup_place memory, cpu;
-    *out = (struct prb_cgroup){.memory_used = -1,
-                               .memory_limit = -1,
-                               .oom_kills = -1,
-                               .cpus = -1,
-                               .throttled = -1,
-                               .throttled_periods = -1,
-                               .pressure_cpu = -1,
-                               .pressure_memory = -1,
-                               .pressure_io = -1};
+    *kept = (struct prb_cgroup_kept){.limits = {.memory_used = -1,
+                                                .memory_limit = -1,
+                                                .oom_kills = -1,
+                                                .cpus = -1,
+                                                .throttled = -1,
+                                                .throttled_periods = -1,
+                                                .pressure_cpu = -1,
+                                                .pressure_memory = -1,
+                                                .pressure_io = -1}};
     if (!refresh_mounts(mounts, err) || !prb_proc_text(proc, "cgroup", &groups, err))
         return false;
-    bool has_memory = prb_cgroup_find(groups.data, mounts->text, "memory", &memory);
-    bool has_cpu = prb_cgroup_find(groups.data, mounts->text, "cpu", &cpu);
-    memory.mounts = cpu.mounts = mounts;
+    bool has_memory = prb_cgroup_find(groups.data, mounts->text, "memory", &kept->memory);
+    bool has_cpu = prb_cgroup_find(groups.data, mounts->text, "cpu", &kept->cpu);
+    if (!has_memory && !has_cpu)
+        return prb_fail(err, PRB_UNSUPPORTED,
+                        "process %d is in no control group that is mounted here",
+                        (int)prb_proc_pid(proc));
+    kept->memory.mounts = kept->cpu.mounts = mounts;
     if (has_memory)
-        read_memory(memory, out);
+        find_memory_limit(kept);
     if (has_cpu)
-        read_cpu(cpu, out);
-    if (has_cpu && cpu.version == 2) {
-        out->pressure_cpu = pressure(&cpu, "cpu.pressure");
-        out->pressure_memory = pressure(&cpu, "memory.pressure");
-        out->pressure_io = pressure(&cpu, "io.pressure");
-    }
-    return has_memory || has_cpu ||
-           prb_fail(err, PRB_UNSUPPORTED, "process %d is in no control group that is mounted here",
-                    (int)prb_proc_pid(proc));
+        find_quota(kept);
+    kept->anew = prb_clock_s() + PRB_CGROUP_ANEW;
+    return true;
+}
+
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
+                     struct prb_cgroup_kept *kept, struct prb_cgroup *out, struct prb_error *err)
+{
+    struct prb_cgroup_kept once = {0};
+    kept = kept ? kept : &once;
+    if (prb_clock_s() >= kept->anew && !look_anew(proc, mounts, kept, err))
+        return false;
+    *out = kept->limits;
+    if (kept->memory.version)
+        read_memory(kept, out);
+    if (kept->cpu.version)
+        read_cpu(kept, out);
+    if (kept->memory.version && out->memory_used < 0)
+        kept->anew = 0; /* it may be in another one now */
+    return true;
 }

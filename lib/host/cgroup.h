@@ -44,10 +44,6 @@ struct prb_cgroup_mounts {
 void prb_cgroup_mounts_deinit(struct prb_cgroup_mounts *mounts);
 PRB_DEFINE_AUTO(prb_cgroup_mounts, struct prb_cgroup_mounts, prb_cgroup_mounts_deinit)
 
-/* UNSUPPORTED: the process is in none that can be seen here.  mounts: kept for the next call. */
-bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
-                     struct prb_cgroup *out, struct prb_error *err);
-
 /*
  * Where the group of a controller lies, from the texts of /proc/PID/cgroup and our mountinfo: the
  * folder to out, and how long its part above the group's own path is (never go higher). Version 0:
@@ -62,5 +58,19 @@ struct prb_cgroup_place {
 };
 bool prb_cgroup_find(const char *cgroup, const char *mountinfo, const char *controller,
                      struct prb_cgroup_place *out);
+
+/* For who asks again and again about one process: its groups and their limits, which seldom change,
+ * are looked at anew after PRB_CGROUP_ANEW seconds, or when its group is gone.  All zero at first. */
+#define PRB_CGROUP_ANEW 10.0
+struct prb_cgroup_kept {
+    double anew; /* s, monotonic */
+    struct prb_cgroup_place memory, cpu;
+    struct prb_cgroup_place limiting; /* of memory: the group whose limit it is, else its own */
+    struct prb_cgroup limits;         /* the rest of it is not known */
+};
+/* UNSUPPORTED: the process is in none that can be seen here.  mounts: kept for the next call, as is
+ * kept, or NULL. */
+bool prb_cgroup_read(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
+                     struct prb_cgroup_kept *kept, struct prb_cgroup *out, struct prb_error *err);
 
 #endif

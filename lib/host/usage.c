@@ -44,17 +44,26 @@ struct reading {
     struct prb_buf text; /* of the last that was read */
 };
 
+/* "task/TID/NAME": snprintf(3) would take as long as the kernel to answer. */
+static const char *thread_path(pid_t tid, const char *name, char out[64])
+{
+    char digits[16], *at = digits + sizeof digits;
+    do
+        *--at = (char)('0' + tid % 10);
+    while ((tid /= 10));
+    char *end = stpncpy(stpcpy(out, "task/"), at, (size_t)(digits + sizeof digits - at));
+    stpcpy(stpcpy(end, "/"), name);
+    return out;
+}
+
 static bool read_text(struct reading *reading, struct prb_usage_count *of, int which,
                       const char *name)
 {
     char path[64];
-    if (of->tid)
-        snprintf(path, sizeof path, "task/%d/%s", (int)of->tid, name);
+    name = of->tid ? thread_path(of->tid, name, path) : name;
     reading->text.len = 0;
-    return (reading->keep
-                ? prb_proc_line(reading->proc, of->tid ? path : name, &of->kept[which],
-                                &reading->text)
-                : prb_proc_text(reading->proc, of->tid ? path : name, &reading->text, NULL)) &&
+    return (reading->keep ? prb_proc_line(reading->proc, name, &of->kept[which], &reading->text)
+                          : prb_proc_text(reading->proc, name, &reading->text, NULL)) &&
            reading->text.data;
 }
 

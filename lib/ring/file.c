@@ -10,7 +10,6 @@
 #include "ring/columns.h"
 #include "ring/writer.h"
 
-#define CHUNKS_AT_FIRST 2u
 #define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 static size_t head_bytes(size_t columns)
@@ -136,7 +135,7 @@ static bool reopen(struct prb_ring_table *table, const struct prb_ring_column *c
         !same_head(table, fd, columns))
         return false;
     uint64_t chunks = ((uint64_t)st.st_size - head_bytes(table->column_count)) / table->chunk_bytes;
-    if (chunks < CHUNKS_AT_FIRST || chunks > table->chunk_count ||
+    if (chunks < PRB_RING_CHUNKS_AT_FIRST || chunks > table->chunk_count ||
         !map_file(table, fd, (uint32_t)chunks, NULL))
         return false;
     go_on(table);
@@ -152,7 +151,7 @@ static bool make(struct prb_ring_table *table, const char *path,
     PRB_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return prb_fail_sys(err, errno, "%s", path);
-    if (!map_file(table, fd, CHUNKS_AT_FIRST, err))
+    if (!map_file(table, fd, table->at_first, err))
         return false;
     write_head(table->head, table, columns);
     if (rename(path, table->path) == 0)

@@ -58,6 +58,8 @@ struct prb_ring_limits {
     uint64_t bytes_max; /* of the file; 0: PRB_RING_BYTES_DEFAULT.  At least PRB_RING_BYTES_MIN are
                            used */
     double retention;   /* s; older rows are not read; 0: forever */
+    uint32_t chunks;    /* a table that few threads write to, and that soon is full, is cut into so
+                           many, all reserved at once; 0: into enough for many threads */
 };
 #define PRB_RING_BYTES_DEFAULT ((uint64_t)32 << 20)
 #define PRB_RING_BYTES_MIN ((uint64_t)64 << 10)

@@ -10,22 +10,24 @@
 #include "ring/columns.h"
 #include "ring/writer.h"
 
-#define CHUNKS_AT_FIRST 2
 #define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 /* ---- shape ---- */
 
-static void set_shape(struct prb_ring_table *table, uint64_t bytes)
+static void set_shape(struct prb_ring_table *table, const struct prb_ring_limits *limits)
 {
+    uint64_t bytes = limits && limits->bytes_max ? limits->bytes_max : PRB_RING_BYTES_DEFAULT;
+    uint64_t aim = limits && limits->chunks ? limits->chunks : PRB_RING_CHUNKS_AIM;
     uint64_t chunk = PRB_RING_CHUNK_MAX, all = atomic_load(&prb_ring_process.memory_max);
     if (bytes < PRB_RING_BYTES_MIN)
         bytes = PRB_RING_BYTES_MIN;
     uint64_t likely = all && all < bytes ? all : bytes;
-    while (chunk > PRB_RING_CHUNK_MIN && likely / chunk < PRB_RING_CHUNKS_AIM)
+    while (chunk > PRB_RING_CHUNK_MIN && likely / chunk < aim)
         chunk /= 2;
     uint64_t count = bytes / chunk;
     table->chunk_bytes = (uint32_t)chunk;
     table->chunk_count = count < PRB_RING_CHUNKS_MAX ? (uint32_t)count : PRB_RING_CHUNKS_MAX;
+    table->at_first = limits && limits->chunks ? table->chunk_count : PRB_RING_CHUNKS_AT_FIRST;
 }
 
 static void set_columns(struct prb_ring_table *table, const struct prb_ring_column *columns,
@@ -67,7 +69,7 @@ static struct prb_ring_table *table_make(const char *folder, const char *name,
     PRB_AUTO(table) struct prb_ring_table *table = calloc(1, sizeof *table);
     if (!table)
         return PRB_NULL(prb_nomem(err));
-    set_shape(table, limits && limits->bytes_max ? limits->bytes_max : PRB_RING_BYTES_DEFAULT);
+    set_shape(table, limits);
     set_columns(table, columns, count);
     table->retention = limits ? limits->retention : 0;
     snprintf(table->name, sizeof table->name, "%s", name);

@@ -20,6 +20,8 @@ enum prb_ring_use {
     PRB_RING_FILLED, /* to be taken again */
 };
 
+#define PRB_RING_CHUNKS_AT_FIRST 2u /* at least */
+
 struct prb_ring_slot {
     _Atomic uint8_t use;
     uint32_t generation, used; /* of a PARKED one */
@@ -42,8 +44,8 @@ struct prb_ring_table {
     struct prb_ring_head *head; /* the map's first bytes */
     char *map;
     size_t map_bytes;
-    uint32_t chunk_bytes, chunk_count;
-    struct prb_ring_slot *slots; /* one for each chunk */
+    uint32_t chunk_bytes, chunk_count, at_first; /* so many are reserved when it is made */
+    struct prb_ring_slot *slots;                 /* one for each chunk */
     _Atomic uint32_t turn, parked, reserved, generation;
 };
 

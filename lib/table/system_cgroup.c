@@ -34,7 +34,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     if (!prb_rows_target(rows))
         return true;
     if (!prb_rows_alive(rows, err) ||
-        !prb_cgroup_read(prb_rows_target(rows)->proc, &mounts, &group, err))
+        !prb_cgroup_read(prb_rows_target(rows)->proc, &mounts, NULL, &group, err))
         return false;
     prb_row_begin(rows);
     prb_row_moment(rows);

@@ -256,6 +256,26 @@ static void memory_is_bounded(void **state)
     assert_int_equal(prb_ring_memory(), before);
 }
 
+static void few_chunks_are_reserved_at_once(void **state)
+{
+    (void)state;
+    struct prb_ring_counts counts;
+    const struct prb_ring_limits limits = {.bytes_max = 256 << 10, .chunks = 16};
+    uint64_t before = prb_ring_memory();
+    struct prb_ring_table *table =
+        prb_ring_table_parse(ring_folder, "few", RING_PROOF_COLUMNS, &limits, NULL);
+    assert_non_null(table);
+    assert_int_equal(table->chunk_count, 16);
+    uint64_t made = prb_ring_memory() - before;
+    assert_true(made >= 256 << 10);
+    for (int64_t n = 0; n < 20000; n++)
+        assert_true(ring_write_proof(table, 3, n));
+    assert_int_equal(prb_ring_memory() - before, made);
+    assert_int_equal(read_proofs("few", &counts).last[3], 20000);
+    assert_int_equal(counts.dropped, 0);
+    prb_ring_table_free(table);
+}
+
 static void old_rows_are_not_read(void **state)
 {
     (void)state;
@@ -517,6 +537,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(old_rows_are_not_read),
         cmocka_unit_test(file_size_limits_are_no_signal),
+        cmocka_unit_test(few_chunks_are_reserved_at_once),
         cmocka_unit_test(a_table_goes_on),
         cmocka_unit_test(a_child_writes_to_its_own),
         cmocka_unit_test(the_same_without_wiped_pages),

@@ -27,7 +27,7 @@ bool prb_row_memory(struct prb_rows *rows, struct prb_error *err)
     prb_row_mb(rows, usage.unique);
     bool wanted = prb_rows_wants(rows, "cgroup_used") || prb_rows_wants(rows, "cgroup_limit") ||
                   prb_rows_wants(rows, "oom_kills");
-    bool known = wanted && prb_cgroup_read(target->proc, &mounts, &group, NULL);
+    bool known = wanted && prb_cgroup_read(target->proc, &mounts, NULL, &group, NULL);
     prb_row_mb(rows, known ? group.memory_used : -1);
     prb_row_mb(rows, known ? group.memory_limit : -1);
     prb_row_int_unless(rows, known ? group.oom_kills : -1, -1);
