@@ -84,6 +84,11 @@ class Release:
         """For any Linux: the files that git knows, compiled in a root folder of an older system, which stays for the next release."""
         root = os.environ.get("PROBING_WHEEL_ROOT", os.path.join(ROOT, "build", "roots", "bullseye"))
         self.run("wheel", [os.path.join(HERE, "wheel", "wheel.sh"), self.folder, root], ROOT, CC="gcc")
+        for name in os.listdir(self.folder):
+            if name.endswith(".whl"):
+                with zipfile.ZipFile(os.path.join(self.folder, name)) as made:
+                    if not any(re.search("/libnats.so", inner) for inner in made.namelist()):
+                        self.say("libnats could not be had (packaging/wheel/nats.sh): the wheel knows no bus of many machines")
 
     def deb(self) -> None:
         """packaging/debian as debian/, as a distribution has it; then what dpkg-buildpackage -b does, but for .buildinfo, which has the time."""
@@ -158,7 +163,9 @@ class Release:
             shown = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
             if shown.returncode == 0 and shown.stdout:
                 found.add((name, shown.stdout))
-        return [component("library", name, version, None, "pkg:deb/debian/{}@{}".format(name, urllib.parse.quote(version, ""))) for name, version in sorted(found)]
+        # What has no revision of Debian's was compiled from its authors' source.
+        return [component("library", name, version, None, "pkg:{}/{}@{}".format("deb/debian" if "-" in version else "generic", name, urllib.parse.quote(version, "")))
+                for name, version in sorted(found)]
 
     def checksums(self) -> None:
         lines = []

@@ -1,8 +1,7 @@
 #!/bin/sh
 # packaging/wheel/wheel.sh OUT [ROOT]: the wheel for any Linux of this architecture, in the folder OUT.
 # It is compiled in a root folder of Debian 11 (ROOT, made by tests/systems.sh when it is not there and kept), so that it asks for no newer C
-# library than that; the libraries it uses are put beside it (vendor.py).  Debian 11 has no libnats: jobs
-# of many machines that share a bus need another build.
+# library than that; the libraries it uses are put beside it (vendor.py), libnats among them, which nats.sh compiles there.
 # The extension for VS Code is in it where npm is here.  Needs root and debootstrap.  The last line is the wheel's path.
 set -eu
 out=${1:?usage: packaging/wheel/wheel.sh OUT [ROOT]}
@@ -21,6 +20,11 @@ in_root() {
     }
 }
 
+[ -e "$root/.ready" ] && [ -d "$root/usr/include/openssl" ] || tests/systems.sh bullseye "$root" packages
+packaging/wheel/nats.sh "$root" >"$root.nats.log" 2>&1 || [ $? = 77 ] || {
+    tail -n 20 "$root.nats.log" >&2
+    exit 1
+}
 tests/systems.sh bullseye "$root" build
 # What is opened at run time by configure's list, and the parts that are not programs.
 # shellcheck disable=SC2016

@@ -98,6 +98,19 @@ gdb -batch -p $pid -ex "source $(probing gdb-script)" -ex py-backtrace; kill $pi
         assert "waits" in one, told
 
 
+def test_bus_from_the_wheel():
+    """Ranks over a bus with keys and TLS, by the wheel's own libnats; the server is Debian's."""
+    python_root = Root("trixie")
+    python_root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends nats-server; python3 -m venv /v; pip -q install --no-index /dist/probing_c-*.whl")
+    told = python_root.run("""for rank in 0 1; do RANK=$rank WORLD_SIZE=2 TORCHELASTIC_RUN_ID=bare python3 -c 'import time
+def waits(): time.sleep(600)
+waits()' & done
+probing cluster up --listen 127.0.0.1:4999; probing cluster attach
+for i in 1 2 3 4 5 6 7 8 9; do probing -t @bare backtrace >/root/told 2>&1; grep -q 'ranks 0-1 (2 of 2)' /root/told && grep -q waits /root/told && break; done
+cat /root/told; probing cluster detach; probing cluster down""")
+    assert "ranks 0-1 (2 of 2)" in told and re.search(r"^ *waits \(<string>:2\)$", told, re.M), told
+
+
 def test_deb():
     root = Root("bookworm")
     root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends /dist/*.deb")

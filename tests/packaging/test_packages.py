@@ -107,7 +107,7 @@ def test_wheel(dist):
         names, info = wheel.namelist(), "probing_c-{}.dist-info/licenses/".format(VERSION)
         assert re.fullmatch(r"probing_c-.*-py3-none-manylinux_2_28_\w+\.whl", os.path.basename(wheel.filename))
         libraries = {name.split("/")[2] for name in names if re.match(r"probing_c/native/lib", name)} - {"libprobing.so.0", "libprobe.so", "libprobing-nccl.so"}
-        assert {"libsqlite3.so.0", "libdw.so.1", "libunwind.so.8", "libjansson.so.4"} <= {re.sub(r"(\.so\.\d+).*", r"\1", one) for one in libraries}
+        assert {"libsqlite3.so.0", "libdw.so.1", "libunwind.so.8", "libjansson.so.4", "libnats.so.3"} <= {re.sub(r"(\.so\.\d+).*", r"\1", one) for one in libraries}
         listed = dict(line.split()[:2] for line in wheel.read(info + "LIBRARIES").decode().splitlines())
         assert set(listed) == libraries
         texts = {name[len(info):]: wheel.read(name) for name in names if name.startswith(info) and not name.endswith("/LIBRARIES")}
