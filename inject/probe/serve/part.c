@@ -17,8 +17,8 @@
 #include "inject/probe/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of address */
-static char address[PRB_SERVE_ADDRESS_MAX]; /* where it was started last; "": nowhere */
-static _Atomic bool inherited;              /* by a parent */
+static char address[PRB_SETTING_TEXT_MAX]; /* where it was started last; "": nowhere */
+static _Atomic bool inherited;             /* by a parent */
 
 static void tell(const char *where, const char *url, const struct prb_error *err)
 {
