@@ -48,7 +48,8 @@ struct prb_cluster_agent_options {
     double history_every; /* s between two rounds; 0: 10 */
     double linger;        /* s after the last rank until it ends; 0: 10 minutes */
     int beside; /* a process: once it has ended, and no rank runs here, so does the agent; 0: none */
-    int stop_fd; /* readable: end; -1: none */
+    int stop_fd;         /* readable: end; -1: none */
+    const char *program; /* of the command line, which serves debuggers; NULL: this one */
     /* It is connected, and answers. */
     void (*ready)(void *context);
     /* Why it ends by itself, one line.  Both may be NULL. */
@@ -69,6 +70,19 @@ struct prb_cluster_attached {
  */
 PRB_API bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
                                 struct prb_cluster_attached *out, struct prb_error *err);
+struct prb_cluster_within;
+/*
+ * Be it on a thread of this program, which is the host's collector, too, and return when it is
+ * connected; called before there are other threads.  *out NULL: another process is this host's
+ * agent, and stays it.  no_collector, stop_fd and ready are not used; what the options name stays
+ * until the end.
+ */
+bool prb_cluster_within_begin(const struct prb_cluster_agent_options *options,
+                              struct prb_cluster_within **out,
+                              struct prb_cluster_attached *attached, struct prb_error *err);
+/* NULL: nothing. */
+void prb_cluster_within_end(struct prb_cluster_within *within);
+
 struct prb_cluster_hosts_options {
     const char *bus;          /* whose file for agents each host gets */
     const char *file;         /* names of hosts, one a line, as ssh takes them */
@@ -82,7 +96,8 @@ struct prb_cluster_hosts_options {
  * NOT_FOUND (no bus file, no ssh), PARTIAL (some have no agent). */
 PRB_API bool prb_cluster_attach_hosts(const struct prb_cluster_hosts_options *options,
                                       struct prb_error *err);
-/* End it.  *was_running false: there was none.  Errors: TIMEOUT. */
+/* End it.  *was_running false: there was none.  Errors: TIMEOUT, BUSY (it is a thread of a program
+ * that does something else, too). */
 PRB_API bool prb_cluster_detach(bool *was_running, struct prb_error *err);
 
 /* ---- who is on the bus ---- */

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "collect/thread.h"
+#include "fleet/cluster.h"
 #include "format/format.h"
 #include "serve/client/elsewhere.h"
 #include "serve/doors/access.h"
@@ -28,11 +29,14 @@
 #include "serve/work/debuggers.h"
 
 #define DESCRIPTORS 8192
+#define AGENT_LINGER 1e9 /* s: as long as the server */
 
 struct server {
     struct prb_serve serve;
     struct prb_doors doors;
     struct prb_http *http;
+    struct prb_cluster_agent_options agent;
+    struct prb_cluster_within *within; /* NULL: it is not the agent */
 };
 
 /* ---- the doorman's thread ---- */
@@ -177,6 +181,35 @@ static bool begin_life(struct server *server, struct prb_error *err)
     return server->serve.life && prb_life_add(server->serve.life, pid, err);
 }
 
+static void agent_says(void *context, const char *line)
+{
+    const struct server *server = context;
+    prb_serve_log(server->serve.log, "agent: %s", line);
+}
+
+/* What is allowed holds for those who ask over the bus, too, where keys are trusted for it. */
+static bool begin_agent(struct server *server, struct prb_error *err)
+{
+    const struct prb_serve_options *options = server->serve.options;
+    struct prb_cluster_attached attached;
+    if (!options->agent)
+        return true;
+    server->agent = (struct prb_cluster_agent_options){
+        .allow_control = options->grants & PRB_MAY_CONTROL,
+        .allow_eval = options->grants & PRB_MAY_EVAL,
+        .linger = AGENT_LINGER,
+        .program = server->serve.program,
+        .say = agent_says,
+        .context = server,
+    };
+    if (!prb_cluster_within_begin(&server->agent, &server->within, &attached, err))
+        return false;
+    if (attached.already)
+        fprintf(stderr, "probing: note: process %d is this host's agent, and stays it\n",
+                attached.pid);
+    return true;
+}
+
 /* Ranks have the same address: one of them listens there, and the others are served by it. */
 static bool joined(const struct prb_serve_options *options)
 {
@@ -250,10 +283,12 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     server->serve.tokens = prb_tokens_new();
     server->serve.guests = prb_guests_new();
     bool made = (server->serve.tokens && server->serve.guests) || prb_nomem(&err);
-    bool lives = !log || begin_life(server, &err);
+    /* The agent first, as threads begin with the life. */
+    bool lives = !log || (begin_agent(server, &err) && begin_life(server, &err));
     bool ok = log && made && lives && run(server, files, &err);
     if (!ok && server->serve.life)
         end_itself(); /* its thread waits for that */
+    prb_cluster_within_end(server->within);
     prb_life_free(server->serve.life);
     prb_tokens_free(server->serve.tokens);
     prb_guests_free(server->serve.guests);
@@ -278,6 +313,8 @@ enum {
     REVOKE,
     TARGET,
     WHILE,
+    AGENT,
+    BUS,
     ASK,
     PID,
     NAME,
@@ -359,6 +396,11 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
     case WHILE:
         words->serve.while_pid = (int)strtol(text, NULL, 10);
         return words->serve.while_pid > 0 || prb_fail(err, PRB_USAGE, "--while is a process");
+    case AGENT:
+        return words->serve.agent = true;
+    case BUS:
+        /* For those that look at jobs, too. */
+        return setenv("PROBING_BUS", text, 1) == 0 || prb_nomem(err);
     case ASK:
         words->elsewhere.where = text;
         return true;
@@ -434,6 +476,8 @@ int main(int argc, char **argv)
                                           {"revoke", no_argument, NULL, REVOKE},
                                           {"target", required_argument, NULL, TARGET},
                                           {"while", required_argument, NULL, WHILE},
+                                          {"agent", no_argument, NULL, AGENT},
+                                          {"bus", required_argument, NULL, BUS},
                                           {"ask", required_argument, NULL, ASK},
                                           {"pid", required_argument, NULL, PID},
                                           {"name", required_argument, NULL, NAME},

@@ -48,6 +48,7 @@ struct prb_serve_options {
     unsigned grants;               /* of who comes by TCP */
     int target;             /* a server of its own for this process; 0: of all of the user's */
     int while_pid;          /* it lives as long as this, and those that join; 0: on and on */
+    bool agent;             /* of this host on the bus, too */
     bool no_token;          /* on loopback this user needs none, to look */
     const char *hosts[8];   /* names of this server beside those of loopback; ends with NULL */
     const char *origins[8]; /* pages that may ask, "https://example.org"; ends with NULL */

@@ -5,7 +5,21 @@
 
 #define WORDS (2 * PRB_OPTIONS_MAX)
 
-enum { ADDRESS, UNIX, ALLOW, TOKEN_FILE, CERT, KEY, NO_TOKEN, HOST, ORIGIN, WHILE, URL, REVOKE };
+enum {
+    ADDRESS,
+    UNIX,
+    ALLOW,
+    TOKEN_FILE,
+    CERT,
+    KEY,
+    NO_TOKEN,
+    HOST,
+    ORIGIN,
+    WHILE,
+    AGENT,
+    URL,
+    REVOKE
+};
 
 static const struct prb_option options[] = {
     [ADDRESS] = {'a', "address", "HOST:PORT",
@@ -36,6 +50,10 @@ static const struct prb_option options[] = {
          "shown; may be repeated",
          NULL},
     [WHILE] = {0, "while", "PID", "end a minute after this process has ended", NULL},
+    [AGENT] = {0, "agent", NULL,
+               "be this host's agent on the bus, too, as `probing cluster attach` starts one; who "
+               "acts over the bus may what --allow says",
+               NULL},
     [URL] = {0, "url", NULL, "print the address of your server that runs, with its token", NULL},
     [REVOKE] = {0, "revoke", NULL, "end the second tokens of your server", NULL},
     {0},
@@ -43,7 +61,7 @@ static const struct prb_option options[] = {
 
 static bool run_serve(const struct prb_run *run, struct prb_error *err)
 {
-    size_t room = WORDS + 4 * PRB_REPEATS_MAX + run->argument_count, count = 1;
+    size_t room = WORDS + 2 + 4 * PRB_REPEATS_MAX + run->argument_count, count = 1;
     PRB_AUTO_FREE const char **words = calloc(room, sizeof *words);
     if (!words)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
@@ -57,6 +75,7 @@ static bool run_serve(const struct prb_run *run, struct prb_error *err)
                                             [HOST] = "--host",
                                             [WHILE] = "--while",
                                             [ORIGIN] = "--origin",
+                                            [AGENT] = "--agent",
                                             [NO_TOKEN] = "--no-token",
                                             [URL] = "--url",
                                             [REVOKE] = "--revoke"};
@@ -65,6 +84,10 @@ static bool run_serve(const struct prb_run *run, struct prb_error *err)
             if (options[i].argument)
                 words[count++] = run->options[i].texts[n];
         }
+    }
+    if (run->globals[PRB_GLOBAL_BUS].count) {
+        words[count++] = "--bus";
+        words[count++] = run->globals[PRB_GLOBAL_BUS].text;
     }
     words[count++] = "--";
     for (size_t i = 0; i < run->argument_count; i++)

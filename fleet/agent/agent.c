@@ -558,6 +558,7 @@ static bool begin(struct agent *agent, struct prb_error *err)
         !open_file(agent, err) || !(agent->log = prb_agent_log_open(agent->entry.host, err)))
         return false;
     options.log = agent->log;
+    options.program = agent->options->program;
     options.key = agent->entry.key;
     options.host = agent->entry.host;
     options.allowed[PRB_FLEET_CONTROL] = agent->options->allow_control;

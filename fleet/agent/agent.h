@@ -5,6 +5,15 @@
 #include "fleet/bus/go.h"
 #include "fleet/cluster.h"
 
+/* ---- attach.c: one agent for a user, a host and a pid namespace ---- */
+
+/* The file whose lock the agent has; -1: err. */
+int prb_agent_lock(struct prb_error *err);
+/* False: another process has it, *pid_out; 0: which is not known. */
+bool prb_agent_lock_take(int lock, int *pid_out);
+/* Who has it, for those that find it taken; within: as a thread of another program. */
+bool prb_agent_lock_tell(int lock, bool within);
+
 /* ---- log.c: what was asked to act, and what was refused ---- */
 
 struct prb_agent_log;
@@ -23,6 +32,7 @@ struct prb_agent_work_options {
     bool allowed[PRB_FLEET_EVAL + 1]; /* by class of request */
     const unsigned char *trusted[PRB_FLEET_EVAL + 1]; /* public keys, or NULL */
     bool all_users;
+    const char *program; /* as of prb_cluster_agent_options */
 };
 struct prb_agent_work;
 /* With threads for looks, and one for each other class that is allowed. */

@@ -25,8 +25,8 @@
 #define ENDS 10.0
 #define LOOK_MS 20
 
-/* One for a user, a host and a pid namespace: agents of two containers see different ranks. */
-static int open_lock(struct prb_error *err)
+/* Agents of two containers see different ranks. */
+int prb_agent_lock(struct prb_error *err)
 {
     char data[PRB_RING_PATH_MAX], path[PRB_RING_PATH_MAX + 40];
     struct stat space;
@@ -41,29 +41,40 @@ static int open_lock(struct prb_error *err)
     return fd;
 }
 
-/* "PID START": who has it; 0: nobody, or it cannot be read. */
-static int holder(int lock)
+/* "PID START [within]": who has it; 0: nobody, or it cannot be read.  within_out: may be NULL. */
+static int holder(int lock, bool *within_out)
 {
-    char text[80], folder[32];
+    char text[80], folder[32], how[8] = "";
     long long started = 0;
     int pid = 0;
     struct prb_stat now;
     size_t len = prb_read_at(lock, text, sizeof text - 1, 0);
     text[len] = '\0';
-    if (sscanf(text, "%d %lld", &pid, &started) != 2 || pid <= 1)
+    if (sscanf(text, "%d %lld %7s", &pid, &started, how) < 2 || pid <= 1)
         return 0;
+    if (within_out)
+        *within_out = strcmp(how, "within") == 0;
     snprintf(folder, sizeof folder, "/proc/%d", pid);
     return prb_stat_of(folder, &now) && now.field[PRB_STAT_STARTTIME] == started ? pid : 0;
 }
 
-static bool write_holder(int lock)
+bool prb_agent_lock_take(int lock, int *pid_out)
+{
+    *pid_out = 0;
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    *pid_out = holder(lock, NULL);
+    return false;
+}
+
+bool prb_agent_lock_tell(int lock, bool within)
 {
     char text[80];
     struct prb_stat own;
     if (!prb_stat_of("/proc/self", &own))
         return false;
-    int len = snprintf(text, sizeof text, "%d %lld\n", (int)getpid(),
-                       (long long)own.field[PRB_STAT_STARTTIME]);
+    int len = snprintf(text, sizeof text, "%d %lld%s\n", (int)getpid(),
+                       (long long)own.field[PRB_STAT_STARTTIME], within ? " within" : "");
     return ftruncate(lock, 0) == 0 && pwrite(lock, text, (size_t)len, 0) == len;
 }
 
@@ -117,7 +128,7 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
     own.ready = tell_ready;
     own.say = NULL;
     own.context = &told;
-    bool good = own.stop_fd >= 0 && write_holder(lock)
+    bool good = own.stop_fd >= 0 && prb_agent_lock_tell(lock, false)
                     ? prb_cluster_agent(&own, &err)
                     : prb_fail_sys(&err, errno, "the agent's lock");
     if (!good) {
@@ -159,14 +170,12 @@ bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
 {
     int told[2];
     *out = (struct prb_cluster_attached){0};
-    PRB_AUTO_FD int lock = open_lock(err);
+    PRB_AUTO_FD int lock = prb_agent_lock(err);
     if (lock < 0)
         return false;
-    if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
-        out->already = true;
-        out->pid = holder(lock);
+    out->already = !prb_agent_lock_take(lock, &out->pid);
+    if (out->already)
         return true;
-    }
     if (pipe2(told, O_CLOEXEC) != 0)
         return prb_fail_sys(err, errno, "a pipe");
     pid_t child = fork();
@@ -196,15 +205,20 @@ static bool is_held(int lock)
 bool prb_cluster_detach(bool *was_running, struct prb_error *err)
 {
     *was_running = false;
-    PRB_AUTO_FD int lock = open_lock(err);
+    PRB_AUTO_FD int lock = prb_agent_lock(err);
+    bool within = false;
     if (lock < 0)
         return false;
     if (!is_held(lock))
         return true;
     *was_running = true;
-    int pid = holder(lock);
+    int pid = holder(lock, &within);
+    if (pid && within) {
+        prb_fail(err, PRB_BUSY, "this host's agent is a part of process %d", pid);
+        return prb_error_remedy(err, "it ends with that: `probing serve --agent`");
+    }
     PRB_AUTO_FD int process = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    if (pid && holder(lock) == pid) {
+    if (pid && holder(lock, NULL) == pid) {
         if (process >= 0 ? syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0) != 0
                          : kill(pid, SIGTERM) != 0)
             if (errno != ESRCH)

@@ -40,6 +40,7 @@ struct lend {
 
 struct prb_lends {
     struct prb_agent_log *log;
+    const char *program; /* NULL: this one */
     int stop_fd;
     pthread_mutex_t lock;
     struct lend all[PRB_LENDS_MAX];
@@ -48,7 +49,7 @@ struct prb_lends {
 /* ---- the server's process ---- */
 
 /* Between fork and exec only what may be called there: the agent has other threads. */
-static void become_server(const char *program, char *const *words, int out, int complaint,
+static void become_server(const char *program, bool own, char *const *words, int out, int complaint,
                           pid_t parent)
 {
     sigset_t none;
@@ -63,7 +64,8 @@ static void become_server(const char *program, char *const *words, int out, int 
         _exit(127);
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     execv(program, words);
-    execv("/proc/self/exe", words); /* it was replaced by a newer one */
+    if (own)
+        execv("/proc/self/exe", words); /* it was replaced by a newer one */
     _exit(127);
 }
 
@@ -168,12 +170,15 @@ static bool start_server(struct lend *lend, const struct prb_lend_wanted *wanted
     }
     PRB_AUTO_FD int from = out[0];
     char program[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+    if (lend->lends->program)
+        snprintf(program, sizeof program, "%s", lend->lends->program);
+    else if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         *program = '\0';
     pid_t parent = getpid();
     lend->server = fork();
     if (lend->server == 0)
-        become_server(program, (char *const *)words, out[1], complaint, parent);
+        become_server(program, !lend->lends->program, (char *const *)words, out[1], complaint,
+                      parent);
     int sys = errno;
     close(out[1]);
     if (lend->server < 0) {
@@ -330,12 +335,14 @@ bool prb_lend_begin(struct prb_lends *lends, const struct prb_lend_wanted *wante
 
 /* ---- life ---- */
 
-struct prb_lends *prb_lends_new(struct prb_agent_log *log, struct prb_error *err)
+struct prb_lends *prb_lends_new(struct prb_agent_log *log, const char *program,
+                                struct prb_error *err)
 {
     struct prb_lends *lends = calloc(1, sizeof *lends);
     if (!lends)
         return PRB_NULL(prb_nomem(err));
     lends->log = log;
+    lends->program = program;
     lends->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&lends->lock, NULL);
     if (lends->stop_fd >= 0)

@@ -14,7 +14,9 @@
 #define PRB_LENDS_MAX 16 /* at a time */
 
 struct prb_lends;
-struct prb_lends *prb_lends_new(struct prb_agent_log *log, struct prb_error *err) PRB_MUST_CHECK;
+/* program: as of prb_cluster_agent_options; stays. */
+struct prb_lends *prb_lends_new(struct prb_agent_log *log, const char *program,
+                                struct prb_error *err) PRB_MUST_CHECK;
 /* End all, and wait for them. */
 void prb_lends_end(struct prb_lends *lends);
 void prb_lends_free(struct prb_lends *lends);

@@ -643,8 +643,9 @@ struct prb_agent_work *prb_agent_work_new(const struct prb_agent_work_options *o
     work->options.allowed[PRB_FLEET_LOOK] = true;
     pthread_mutex_init(&work->lock, NULL);
     pthread_rwlock_init(&work->bus_lock, NULL);
-    bool good = !work->options.allowed[PRB_FLEET_EVAL] ||
-                (work->lends = prb_lends_new(work->options.log, err)) != NULL;
+    bool good =
+        !work->options.allowed[PRB_FLEET_EVAL] ||
+        (work->lends = prb_lends_new(work->options.log, work->options.program, err)) != NULL;
     for (int i = 0; i < LANES; i++)
         good = start(work, i, good ? err : NULL) && good;
     if (good)

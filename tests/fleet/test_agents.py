@@ -291,6 +291,12 @@ def test_a_look_loads_nothing(cluster, asker):
         assert "libprobe" not in file.read()
 
 
+def inner(pid):
+    """As its own namespace numbers it."""
+    with open("/proc/{}/status".format(pid)) as file:
+        return int(next(line for line in file if line.startswith("NSpid:")).split()[-1])
+
+
 def host_rank(cluster, rank):
     """The pid of a rank, whose parent entered its host."""
     return children(cluster.ranks[rank].pid)[0]
@@ -428,6 +434,39 @@ def test_ranks_of_others(cluster):
             assert 'no job "theirs"' in ask_anew().stderr
         finally:
             rank.stdin.close()
+
+
+def test_serve(cluster):
+    """`probing serve` as the agent: one process, which attach finds, and whose ranks are answered for; it lends them to debuggers."""
+    host = cluster.hosts.all[1]
+    assert cluster.at(host, "cluster", "detach").returncode == 0
+    folder = os.path.join(cluster.bus.home, "run")
+    os.mkdir(folder, 0o700)
+    environment = dict(cluster.bus.environment, PROBING_STORE="off", XDG_RUNTIME_DIR=folder)
+    with subprocess.Popen([*host.enter, PROBING, "--bus", cluster.bus.folder, "serve", "--unix", "--agent", "--allow", "eval"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=environment) as server:
+        try:
+            assert server.stdout.readline().endswith("serve.sock\n"), server.stderr.read()
+            pid = host_pid(host, "probing-serve")
+            assert "runs already, and stays as it is, process {}\n".format(inner(pid)) in cluster.attach(host)
+            with pytest.raises(ValueError):
+                host_pid(host, "probing-agent")
+            until(cluster, lambda found: found["answered"] == "0-3")
+            asked = cluster.at(cluster.hosts.hub, "-t", "@job:2", "eval", "6 * 7")
+            assert (asked.returncode, asked.stdout) == (0, "rank 2:\n    42\n"), asked.stderr
+            words = [*cluster.hosts.hub.enter, PROBING, "-t", "@job:2", "debug", "--address", "127.0.0.1:0"]
+            with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=cluster.bus.environment, encoding="utf-8") as debug:
+                said = debug.stdout.readline()
+                debug.terminate()
+            assert "rank 2 (node2" in said, said
+            refused = cluster.at(host, "cluster", "detach")
+            assert refused.returncode != 0 and "is a part of process {}".format(inner(pid)) in refused.stderr, refused.stderr
+        finally:
+            os.kill(host_pid(host, "probing-serve"), signal.SIGTERM)
+        assert server.wait(DEADLINE) == 0
+    until(cluster, lambda found: (found["answered"], found["silent"] + found["missing"]) == ("0-1", "2-3"))
+    cluster.attach(host)
+    until(cluster, lambda found: found["answered"] == "0-3")
 
 
 def test_launch(cluster):
