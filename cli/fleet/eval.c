@@ -69,11 +69,20 @@ bool prb_job_eval(const struct prb_run *run, const struct prb_job_code *code, st
         !prb_run_covered(run, &coverage, err))
         return false;
     prb_eval_answers_sort(&answers);
+    if (code->json) {
+        fputs("{\"rows\": ", stdout);
+        prb_eval_answers_json(&answers, stdout);
+        fputs(",\n \"coverage\": ", stdout);
+        prb_coverage_json(&coverage, stdout);
+        puts("}");
+    }
     for (size_t i = 0; i < answers.count; i++) {
-        print_answer(&answers.items[i], (unsigned)coverage.count);
+        if (!code->json)
+            print_answer(&answers.items[i], (unsigned)coverage.count);
         if (answers.items[i].raised && !*run->status)
             *run->status = PRB_STATUS_RAISED;
     }
-    prb_out_coverage(&coverage);
+    if (!code->json)
+        prb_out_coverage(&coverage);
     return true;
 }

@@ -10,11 +10,12 @@
 
 #define CODE_MAX (4u << 20) /* bytes; the protocol's messages hold twice that */
 
-enum { TIMEOUT = PRB_EVAL_PLACE_OPTION_COUNT };
+enum { TIMEOUT = PRB_EVAL_PLACE_OPTION_COUNT, JSON };
 
 static const struct prb_option options[] = {
     PRB_EVAL_PLACE_OPTIONS,
     [TIMEOUT] = {0, "timeout", "SECONDS", "interrupt the code after so long", NULL},
+    [JSON] = {'j', "json", NULL, "JSON, of a job: who says what, and who did not answer", NULL},
     {0},
 };
 
@@ -96,7 +97,8 @@ static bool of_job(const struct prb_run *run, struct prb_error *err)
     const struct prb_job_code all = {.code = code,
                                      .name_space = place.namespace,
                                      .gil_timeout = place.gil_timeout,
-                                     .timeout = place.timeout};
+                                     .timeout = place.timeout,
+                                     .json = run->options[JSON].count};
     return prb_job_eval(run, &all, err);
 }
 
@@ -108,6 +110,8 @@ static bool run_eval(const struct prb_run *run, struct prb_error *err)
     PRB_AUTO(prb_eval_result) struct prb_eval_result result = {0};
     if (prb_run_job(run))
         return of_job(run, err);
+    if (run->options[JSON].count)
+        return prb_usage(run, err, "--json is for the ranks of a job: -t @JOB");
     if (!is_code(run, err) || !read_options(run, &place, err))
         return false;
     PRB_AUTO_FREE char *code = gather(run, &len, err);
@@ -164,6 +168,7 @@ const struct prb_command prb_command_eval = {
         "probing 12345 eval --frame train_step \"loss\"  # where it trains\n"
         "probing 12345 eval --namespace __main__ \"lr = 1e-4\"  # changes the job\n"
         "probing 12345 e - < look.py\n"
-        "probing -t @ eval \"import torch; torch.__version__\"  # in all ranks: who says what\n",
+        "probing -t @ eval \"import torch; torch.__version__\"  # in all ranks: who says what\n"
+        "probing -t @llama:0-7 eval -f json \"step\"  # for programs\n",
     .run = run_eval,
 };

@@ -116,3 +116,7 @@ def test_eval_says_who_says_what(start_ranks, ask):
     assert "ranks 0-2 (3 of 3):\n    False\n" == main.out
     raised = ask("-t", "@{}:1".format(job.name), "eval", "1 / 0")
     assert raised.status == 1 and "rank 1: raised" in raised.out and "ZeroDivisionError" in raised.out
+    told = ask("-t", "@" + job.name, "eval", "-f", "json", "import os; 1 / (int(os.environ['RANK']) - 1)")
+    rows = told.json["rows"]
+    assert told.status == 1 and sorted((one["ranks"], one["count"], one["raised"]) for one in rows) == [("0", 1, False), ("1", 1, True), ("2", 1, False)], told.out
+    assert {one["ranks"]: one["text"] for one in rows if not one["raised"]} == {"0": "-1.0", "2": "1.0"} and told.json["coverage"]["answered"] == "0-2"
