@@ -47,7 +47,7 @@ struct prb_hang_rank {
     enum prb_hang_kind kind;
     char os_state;            /* of its main thread, letter of /proc/PID/stat */
     const char *wait_channel; /* in the kernel, or "" */
-    bool moved;               /* between the two views */
+    bool moved;               /* between the views */
     bool looped;              /* if so, in the same function */
     bool works;               /* other threads of its own used the CPU */
     double span;              /* s between the views */

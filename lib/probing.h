@@ -1103,8 +1103,8 @@ struct prb_diagnose_options {
     void *context;
 };
 /*
- * Run skills on the tables of a target, or, where that is NULL, of db, which serves nothing else
- * meanwhile and afterwards.  They wait beside each other, so all together take about as long as the
+ * Run skills on the tables of a target, or, where that is NULL, of db (those that compare ranks: of
+ * all ranks in it), which serves nothing else meanwhile and afterwards.  They wait beside each other, so all together take about as long as the
  * longest.  A step that fails is a note.  options may be NULL.  Free with prb_diagnosis_free.
  */
 PRB_API struct prb_diagnosis *prb_diagnose(struct prb_target *target, struct prb_db *db,

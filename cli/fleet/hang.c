@@ -25,7 +25,7 @@ struct looking {
 
 static const struct prb_option options[] = {
     [FORMAT] = {'f', "format", "FORMAT", "text (the default) or json", "text json"},
-    [EVERY_OPTION] = {0, "every", "SECONDS", "between the two views, 2 at first", NULL},
+    [EVERY_OPTION] = {0, "every", "SECONDS", "between two views, 2 at first", NULL},
     [VIEWS_OPTION] = {0, "views", "N", "how often each rank is looked at, 2 at first", NULL},
     [DEEP] =
         {0, "deep", NULL,

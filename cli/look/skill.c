@@ -1,6 +1,7 @@
 /* probing skill: files that say what to look for, and running them. */
 #include <string.h>
 
+#include "cli/fleet/skills.h"
 #include "cli/look/database.h"
 #include "cli/print/out.h"
 
@@ -169,6 +170,11 @@ static bool diagnose(const struct prb_run *run, const struct prb_skills *skills,
                      struct prb_error *err)
 {
     bool all = strcmp(name, "diagnose") == 0;
+    if (prb_run_job(run)) {
+        struct prb_job_skills of_job = {.name = all ? NULL : name,
+                                        .json = run->options[JSON].count};
+        return take_seconds(run, &of_job.seconds, err) && prb_job_skills(run, &of_job, err);
+    }
     const struct prb_skill *one = all ? NULL : prb_skill_named(skills, name, err);
     struct prb_diagnose_options how = {0};
     PRB_AUTO_FREE const struct prb_skill **chosen = calloc(skills->count + 1, sizeof *chosen);
@@ -234,7 +240,9 @@ const struct prb_command prb_command_skill = {
         "that "
         "come with Probing, which takes about ten seconds; `hang` and `leak` look for that long, "
         "the "
-        "others for less. Exit status 1: something of severity high was found.\n\n"
+        "others for less. Exit status 1: something of severity high was found. With -t @JOB each "
+        "rank is looked at on its host, what is found in several ranks is said once, and comm "
+        "compares the ranks of all hosts.\n\n"
         "More skills are read from $XDG_CONFIG_HOME/probing/skills (~/.config/probing/skills), and "
         "from " PROJECT
         " in the current folder; `run` without a name leaves these out. They can only "
@@ -245,6 +253,7 @@ const struct prb_command prb_command_skill = {
     .examples = "probing 12345 skill run  # all of them\n"
                 "probing 12345 skill run hang --tables\n"
                 "probing -t crash-1.snap skill run crash --json\n"
+                "probing -t @ skill run health  # all ranks of a job\n"
                 "probing skill install .claude/skills",
     .run = run_skill,
 };

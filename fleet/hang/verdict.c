@@ -234,7 +234,7 @@ static bool not_hung(struct prb_hang *hang, const struct tally *tally)
                                                              : "it waits by its nature");
     else if (tally->waiting_moved)
         snprintf(hang->summary, sizeof hang->summary,
-                 "the ranks passed collectives between the two views");
+                 "the ranks passed collectives between the views");
     else if (tally->waiting)
         snprintf(hang->summary, sizeof hang->summary,
                  "%u of the ranks still compute, and %u wait for them", tally->others,

@@ -422,8 +422,8 @@ static bool prepare(struct run *run, struct prb_target *target, struct prb_db *d
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct turn *turn = &run->turns[i];
-        bool alone = turn->file->skill.ranks && !run->ranks.db;
-        turn->patient = turn->file->skill.ranks && !alone ? &run->ranks : &run->one;
+        bool ranks = turn->file->skill.ranks, alone = ranks && target && !run->ranks.db;
+        turn->patient = ranks && run->ranks.db ? &run->ranks : &run->one;
         if (!alone)
             continue;
         turn->step = turn->file->step_count; /* there is nothing to compare */

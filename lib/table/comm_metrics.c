@@ -1,4 +1,4 @@
-/* comm_metrics: in each collective, who waited for whom, over all ranks of the job on this machine. */
+/* comm_metrics: in each collective, who waited for whom, over all ranks of the job that are asked. */
 #include <math.h>
 
 #include "inspect/target.h"
@@ -146,9 +146,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 const struct prb_table prb_table_comm_metrics = {
     .schema = "main",
     .name = "comm_metrics",
-    .doc = "who waited for whom in the collectives of all ranks of the job on this machine, and in "
-           "what "
-           "two ranks sent each other",
+    .doc = "who waited for whom in the collectives of the job's ranks, and in what two ranks sent "
+           "each "
+           "other: of those on this machine, with -t @JOB of all hosts",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

@@ -61,7 +61,8 @@ static json_t *ask(const struct prb_mcp_call *call, const char *const *words, st
     json_t *told = NULL;
     if (prb_command_run(&run, &status, err)) {
         told = asked.text.len ? json_loadb(asked.text.data, asked.text.len, 0, NULL) : NULL;
-        if (!told || (status && status != prb_code_exit(PRB_PARTIAL))) {
+        bool found = status == 1 && json_object_get(told, "findings"); /* what is bad, not amiss */
+        if (!told || (status && !found && status != prb_code_exit(PRB_PARTIAL))) {
             json_decref(told);
             told = failed(&asked, status, err);
         }
@@ -321,18 +322,41 @@ static bool diagnose_slow(struct prb_mcp_call *call, struct prb_error *err)
     return true;
 }
 
-bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
+/* What skills find in each rank, like findings together; name NULL: all but hang, which the job's
+ * verdict is for. */
+static bool add_skills(struct prb_mcp_call *call, const char *name, struct prb_error *err)
 {
-    const char *skill = json_string_value(json_object_get(call->arguments, "skill"));
+    const json_t *seconds = json_object_get(call->arguments, "seconds");
+    const char *words[] = {"skill", "run", "--json", NULL, NULL, NULL};
+    json_t *findings = json_object_get(call->result, "findings"), *row;
+    char text[40];
+    size_t count = 3, i;
+    snprintf(text, sizeof text, "--seconds=%.3f", seconds ? json_number_value(seconds) : 0);
+    if (name)
+        words[count++] = name;
+    if (seconds)
+        words[count++] = text;
+    json_auto_t *told = ask(call, words, err);
+    if (!told)
+        return false;
+    json_array_foreach(json_object_get(told, "findings"), i, row)
+    {
+        const char *of = json_string_value(json_object_get(row, "skill"));
+        if (name || !of || strcmp(of, "hang") != 0)
+            json_array_append(findings, row);
+    }
+    if (!json_object_get(call->result, "notes"))
+        json_object_set_new(call->result, "notes", json_array());
+    json_array_extend(json_object_get(call->result, "notes"), json_object_get(told, "notes"));
+    return true;
+}
+
+static bool diagnose_hang(struct prb_mcp_call *call, struct prb_error *err)
+{
     const json_t *seconds = json_object_get(call->arguments, "seconds");
     char every[40];
     snprintf(every, sizeof every, "--every=%.3f", seconds ? json_number_value(seconds) : 2.0);
     const char *words[] = {"hang", "--format=json", every, NULL};
-    if (skill && strcmp(skill, "slow") == 0)
-        return diagnose_slow(call, err);
-    if (skill && strcmp(skill, "hang") != 0 && strcmp(skill, "diagnose") != 0)
-        return prb_fail(err, PRB_UNSUPPORTED,
-                        "of a job only hang and slow are looked for: ask %.60s of one rank", skill);
     json_auto_t *told = ask(call, words, err);
     const char *target = json_string_value(json_object_get(call->result, "target"));
     json_t *findings = json_array(), *part;
@@ -350,6 +374,20 @@ bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
         add_finding(findings, "info", part, target);
     json_object_set_new(call->result, "notes", json_pack("[O]", json_object_get(told, "summary")));
     return true;
+}
+
+bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
+{
+    const char *skill = json_string_value(json_object_get(call->arguments, "skill"));
+    if (skill && strcmp(skill, "hang") == 0)
+        return diagnose_hang(call, err);
+    if (skill && strcmp(skill, "slow") == 0)
+        return diagnose_slow(call, err) && add_skills(call, skill, err);
+    if (!skill || strcmp(skill, "diagnose") == 0)
+        return diagnose_hang(call, err) && add_skills(call, NULL, err);
+    json_object_set_new(call->result, "findings", json_array());
+    json_object_set_new(call->result, "tables", json_array());
+    return add_skills(call, skill, err);
 }
 
 void prb_mcp_add_jobs(struct prb_mcp_call *call)

@@ -234,7 +234,9 @@ static const struct prb_mcp_tool tool_diagnose = {
         "Looks for what is wrong with a process and says it, the worst first: severity (info, low, "
         "medium, high), finding, where (file:line), next (a command). Without `skill` all run "
         "beside "
-        "each other, in about 10 s: health, hang, slow, leak, nan, crash, overhead, comm (ranks).",
+        "each other, in about 10 s: health, hang, slow, leak, nan, crash, overhead, comm (ranks). "
+        "Of "
+        "a job (@JOB) each rank is looked at: `ranks` says whose a finding is.",
     .input =
         "{\"type\":\"object\",\"properties\":{" TARGET
         ",\"skill\":{\"type\":\"string\",\"maxLength\":64,\"description\":\"one of them\"},"

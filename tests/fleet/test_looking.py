@@ -126,3 +126,18 @@ def test_missing_rank(job, ask, words):
 def test_stopped_rank(without_one, ask):
     done = ask("-t", "@" + without_one.name, "list", "--json")
     assert done.status == 0 and len(done.json["rows"]) == 4
+
+
+def test_skills(ask, start_ranks):
+    """Each rank is looked at; what several have is said once, with commands for the rank; who is gone is said."""
+    still = start_ranks(3)
+    os.kill(still.processes[1].pid, signal.SIGSTOP)
+    done = ask("-t", "@" + still.name, "skill", "run", "health")
+    assert done.status == 1 and done.out.startswith("high   rank 1: the process is stopped") and "\ninfo   ranks 0,2 (2 of 3): it runs" in done.out, done.out
+    still.processes[0].kill()
+    still.processes[0].wait()
+    done = ask("-t", "@{}".format(still.name), "skill", "run", "hang", "--seconds", "0.5", "--json")
+    assert done.status == 15 and done.json["coverage"]["answered"] == "1-2", done.out + done.err
+    assert any("-t @{}:".format(still.name) in (one["next"] or "") for one in done.json["findings"]), done.out
+    done = ask("-t", "@" + still.name, "skill", "run", "crash")
+    assert done.status == 2 and "not for all ranks" in done.err

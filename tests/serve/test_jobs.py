@@ -154,14 +154,15 @@ def test_agents(server, job):
     told = tool(server, "query", target=target, sql="SELECT rank, pid FROM system.process ORDER BY 1", limit=3)
     assert told["columns"] == ["rank", "pid"] and told["rows"] == [[rank, job.ranks[rank].pid] for rank in range(3)] and told["truncated"]
     told = tool(server, "diagnose", target=target, seconds=0.5)
-    assert told["coverage"]["answered"] == "0-3" and all(one["next"].startswith("probing -t " + target) for one in told["findings"])
+    assert told["coverage"]["answered"] == "0-3" and all("probing -t " + target in one["next"] for one in told["findings"] if one["next"]), told
+    assert {"health", "nan", "comm"} <= {one.get("skill") for one in told["findings"]} and {one.get("ranks") for one in told["findings"] if one.get("skill") == "health"} == {"0-3"}
     told = tool(server, "profile", target=target, seconds=1, mode="wall")
     assert told["coverage"]["answered"] == "0-3" and sorted(one["rank"] for one in told["ranks"]) == [0, 1, 2, 3]
     assert told["samples"] > 0 and any("odd (" in one["path"] for one in told["paths"]), told
     assert told["link"] == "http://{}:{}/#/p/{}/profile".format(server.host, server.port, urllib.parse.quote(target, safe=""))
     told = tool(server, "diagnose", target=target, skill="slow")
     assert [one["title"] for one in told["tables"]] == ["Steps of the last minute", "Ranks that came last"] and told["findings"][0]["severity"] == "info"
-    for arguments, words in (({"skill": "nan"}, "only hang"), ({"target": "@nosuch"}, "there is no job"), ({"target": target + ":9"}, "ranks 0 to 3")):
+    for arguments, words in (({"skill": "crash"}, "not for all ranks"), ({"target": "@nosuch"}, "there is no job"), ({"target": target + ":9"}, "ranks 0 to 3")):
         assert words in tool(server, "diagnose", **dict({"target": target}, **arguments))
     assert "nowhere" in tool(server, "query", target=target, sql="SELECT * FROM nowhere")
 
