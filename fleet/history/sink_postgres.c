@@ -68,12 +68,20 @@ static struct prb_lazy library = {PRB_SONAME_PQ, names, &pq, sizeof names / size
 #define ANSWERS 120.0  /* s that a statement may take: others may lock a table */
 #define SHAPES_MAX 512 /* that are remembered */
 #define MADE_LOCK "7309453186320551"
-#define NAME_MAX_PQ 63 /* bytes of a name; longer ones would be cut */
+#define PROCESSES_MAX 4096
+#define COPY_MOST ((size_t)8 << 20) /* bytes of rows that are sent together */
+#define NAME_MAX_PQ 63              /* bytes of a name; longer ones would be cut */
 
 struct shape {
     char *key;  /* schema, name, columns */
     char *copy; /* the statement */
     bool own[5];
+};
+
+struct known {
+    char *key; /* of its agent */
+    int64_t pid, started;
+    char id[24];
 };
 
 struct postgres {
@@ -83,6 +91,11 @@ struct postgres {
     PGconn *connection;
     struct shape *shapes;
     size_t count, cap;
+    struct known *processes; /* that are there */
+    size_t known_count, known_cap;
+    /* Rows of one table that were not sent yet. */
+    char *copy; /* the statement; NULL: none */
+    struct prb_buf text;
 };
 
 /* Beside the table's columns. */
@@ -241,12 +254,32 @@ static void forget_shapes(struct postgres *postgres)
     }
 }
 
+static void forget_rows(struct postgres *postgres)
+{
+    free(postgres->copy);
+    postgres->copy = NULL;
+    postgres->text.len = 0;
+}
+
+static void forget_processes(struct postgres *postgres)
+{
+    while (postgres->known_count)
+        free(postgres->processes[--postgres->known_count].key);
+}
+
+static void forget(struct postgres *postgres)
+{
+    forget_shapes(postgres);
+    forget_processes(postgres);
+    forget_rows(postgres);
+}
+
 static void leave(struct postgres *postgres)
 {
     if (postgres->connection)
         pq.PQfinish(postgres->connection);
     postgres->connection = NULL;
-    forget_shapes(postgres);
+    forget(postgres);
 }
 
 static void no_notice(void *context, const char *text) { (void)context, (void)text; }
@@ -323,7 +356,7 @@ static bool connect_to(struct postgres *postgres, struct prb_error *err)
 static void roll_back(struct prb_sink *sink)
 {
     struct postgres *postgres = (struct postgres *)sink;
-    forget_shapes(postgres); /* what they say may be undone now */
+    forget(postgres); /* what they say may be undone now */
     PGTransactionStatusType status =
         is_lost(postgres) ? PQTRANS_UNKNOWN : pq.PQtransactionStatus(postgres->connection);
     if (status == PQTRANS_IDLE)
@@ -370,6 +403,8 @@ static bool begin(struct prb_sink *sink, uint64_t stream, uint64_t *position, bo
     return false;
 }
 
+static bool send_rows(struct postgres *postgres, struct prb_error *err);
+
 static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bool *again,
                    struct prb_error *err)
 {
@@ -379,10 +414,13 @@ static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bo
     const char *values[] = {texts[0], texts[1]};
     snprintf(texts[0], sizeof texts[0], "%" PRId64, (int64_t)stream);
     snprintf(texts[1], sizeof texts[1], "%" PRIu64, position);
-    PGresult *result = run(postgres,
-                           "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
-                           "stream = $1::bigint",
-                           2, values, &why);
+    PGresult *result =
+        send_rows(postgres, &why)
+            ? run(postgres,
+                  "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
+                  "stream = $1::bigint",
+                  2, values, &why)
+            : NULL;
     if (result)
         pq.PQclear(result);
     bool good = result && run_only(postgres, "COMMIT", &why);
@@ -558,13 +596,26 @@ static void add_text(struct prb_buf *out, const char *text, size_t len)
     }
 }
 
+/* A printf of each costs a fifth of the whole. */
+static void add_integer(struct prb_buf *out, int64_t value)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    prb_buf_add(out, at, (size_t)(text + sizeof text - at));
+}
+
 static void add_value(struct prb_buf *out, enum prb_ring_type type,
                       const struct prb_ring_value *value)
 {
     if (value->null)
         prb_buf_adds(out, "\\N");
     else if (type == PRB_RING_INTEGER)
-        prb_buf_addf(out, "%" PRId64, value->integer);
+        add_integer(out, value->integer);
     else if (type == PRB_RING_BOOLEAN)
         prb_buf_addc(out, value->integer ? 't' : 'f');
     else if (type == PRB_RING_TEXT)
@@ -612,11 +663,14 @@ static void add_own(struct prb_buf *out, const struct prb_taken *taken, const st
     prb_buf_addc(out, '\n');
 }
 
-static bool copy(struct postgres *postgres, const struct shape *shape, const struct prb_buf *text,
-                 struct prb_error *err)
+/* Rows that wait, of one table. */
+static bool send_rows(struct postgres *postgres, struct prb_error *err)
 {
     double until = prb_clock_s() + ANSWERS;
-    PGresult *result = run(postgres, shape->copy, 0, NULL, err), *one;
+    const struct prb_buf *text = &postgres->text;
+    if (!postgres->copy || !text->len)
+        return true;
+    PGresult *result = run(postgres, postgres->copy, 0, NULL, err), *one;
     bool good = result != NULL;
     if (result)
         pq.PQclear(result);
@@ -631,7 +685,36 @@ static bool copy(struct postgres *postgres, const struct shape *shape, const str
             fail_result(postgres, one, err);
         pq.PQclear(one);
     }
+    forget_rows(postgres);
     return good && copied;
+}
+
+/* They wait for others of their table: with many ranks each message has few. */
+static bool add_rows(struct postgres *postgres, const struct shape *shape,
+                     const struct prb_buf *text, struct prb_error *err)
+{
+    if (postgres->copy &&
+        (strcmp(postgres->copy, shape->copy) != 0 || postgres->text.len + text->len > COPY_MOST) &&
+        !send_rows(postgres, err))
+        return false;
+    if (!postgres->copy && !(postgres->copy = strdup(shape->copy)))
+        return prb_nomem(err);
+    prb_buf_add(&postgres->text, text->data, text->len);
+    return prb_buf_ok(&postgres->text) || prb_nomem(err);
+}
+
+static bool add_known(struct postgres *postgres, const struct prb_taken *taken, const char *id,
+                      struct prb_error *err)
+{
+    if (postgres->known_count >= PROCESSES_MAX)
+        forget_processes(postgres);
+    if (!PRB_GROW(postgres->processes, postgres->known_count, postgres->known_cap))
+        return prb_nomem(err);
+    struct known *one = &postgres->processes[postgres->known_count];
+    *one = (struct known){.key = strdup(taken->key), .pid = taken->pid, .started = taken->started};
+    snprintf(one->id, sizeof one->id, "%s", id);
+    postgres->known_count += one->key != NULL;
+    return one->key != NULL || prb_nomem(err);
 }
 
 /* The number of the process; text. */
@@ -640,6 +723,14 @@ static bool process_of(struct postgres *postgres, const struct prb_taken *taken,
 {
     char rank[16], world[16], pid[24], started[24];
     const char *values[] = {taken->key, taken->host, taken->job, rank, world, pid, started};
+    for (size_t i = 0; i < postgres->known_count; i++) {
+        const struct known *one = &postgres->processes[i];
+        if (one->pid == taken->pid && one->started == taken->started &&
+            strcmp(one->key, taken->key) == 0) {
+            snprintf(out, 24, "%s", one->id);
+            return true;
+        }
+    }
     snprintf(rank, sizeof rank, "%d", taken->rank);
     snprintf(world, sizeof world, "%d", taken->world_size);
     snprintf(pid, sizeof pid, "%" PRId64, taken->pid);
@@ -658,7 +749,7 @@ static bool process_of(struct postgres *postgres, const struct prb_taken *taken,
         snprintf(out, 24, "%s", pq.PQgetvalue(result, 0, 0));
     if (result)
         pq.PQclear(result);
-    return good;
+    return good && add_known(postgres, taken, out, err);
 }
 
 static bool write_lost(struct postgres *postgres, const struct prb_taken *taken,
@@ -693,7 +784,7 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
         good = prb_buf_ok(&copying.own) ? prb_taken_each(taken, add_row, &copying, err)
                                         : prb_nomem(err);
     }
-    good = good && (!copying.rows || copy(postgres, shape, &copying.text, err)) &&
+    good = good && (!copying.rows || add_rows(postgres, shape, &copying.text, err)) &&
            write_lost(postgres, taken, process, err);
     *rows = copying.rows;
     prb_buf_deinit(&copying.text);
@@ -708,6 +799,8 @@ static void free_postgres(struct prb_sink *sink)
     struct postgres *postgres = (struct postgres *)sink;
     leave(postgres);
     free(postgres->shapes);
+    free(postgres->processes);
+    prb_buf_deinit(&postgres->text);
     free(postgres->url);
     free(postgres);
 }

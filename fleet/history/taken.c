@@ -1,8 +1,11 @@
 /* See sink.h. */
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "fleet/history/sink.h"
 #include "ring/columns.h"
 #include "store/host.h"
@@ -116,24 +119,159 @@ static void take_value(const json_t *value, enum prb_ring_type type, struct prb_
     }
 }
 
+/* ---- a row as agents write it: one flat object without escapes ---- */
+
+struct scan {
+    const char *at, *end;
+    locale_t locale; /* "C": for numbers */
+};
+
+static bool take(struct scan *scan, char c)
+{
+    if (scan->at == scan->end || *scan->at != c)
+        return false;
+    scan->at++;
+    return true;
+}
+
+static bool take_word(struct scan *scan, const char *word)
+{
+    size_t len = strlen(word);
+    if ((size_t)(scan->end - scan->at) < len || memcmp(scan->at, word, len) != 0)
+        return false;
+    scan->at += len;
+    return true;
+}
+
+/* Between quotes; none has an escape, a control character, or what is not UTF-8. */
+static bool take_string(struct scan *scan, const char **text, size_t *len)
+{
+    bool ascii = true;
+    if (!take(scan, '"'))
+        return false;
+    for (*text = scan->at; scan->at < scan->end && *scan->at != '"'; scan->at++) {
+        unsigned char c = (unsigned char)*scan->at;
+        if (c < ' ' || c == '\\')
+            return false;
+        ascii = ascii && c < 0x80;
+    }
+    *len = (size_t)(scan->at - *text);
+    return take(scan, '"') && (ascii || prb_utf8_prefix(*text, *len) == *len);
+}
+
+static bool take_number(struct scan *scan, enum prb_ring_type type, struct prb_ring_value *out)
+{
+    char text[40], *end;
+    size_t len = 0, digits;
+    while (scan->at + len < scan->end && len + 1 < sizeof text &&
+           strchr("0123456789-+.eE", scan->at[len]) && scan->at[len])
+        len++;
+    memcpy(text, scan->at, len);
+    text[len] = '\0';
+    digits = strspn(text + (*text == '-'), "0123456789");
+    if (!digits)
+        return false;
+    scan->at += len;
+    if (type == PRB_RING_REAL || type == PRB_RING_TIME) {
+        out->real = strtod_l(text, &end, scan->locale);
+        return !*end && isfinite(out->real);
+    }
+    if (type != PRB_RING_INTEGER || text[(*text == '-') + digits] || digits > 18)
+        return false;
+    out->integer = strtoll(text, NULL, 10);
+    return true;
+}
+
+/* A value of a column. */
+static bool take_plain(struct scan *scan, enum prb_ring_type type, struct prb_ring_value *out)
+{
+    *out = (struct prb_ring_value){0};
+    if (take_word(scan, "null"))
+        return out->null = true;
+    if (type == PRB_RING_TEXT)
+        return take_string(scan, &out->text, &out->len);
+    if (type == PRB_RING_BOOLEAN) {
+        out->integer = take_word(scan, "true");
+        return out->integer || take_word(scan, "false");
+    }
+    return take_number(scan, type, out);
+}
+
+/* One of no column. */
+static bool pass_over(struct scan *scan)
+{
+    const char *text;
+    size_t len;
+    struct prb_ring_value number;
+    return (scan->at < scan->end && *scan->at == '"') ? take_string(scan, &text, &len)
+                                                      : take_number(scan, PRB_RING_REAL, &number);
+}
+
+/* False: it may be JSON all the same. */
+static bool scan_row(const struct prb_taken *taken, struct scan *scan,
+                     struct prb_ring_value values[])
+{
+    size_t next = 0;
+    for (size_t i = 0; i < taken->count; i++)
+        values[i] = (struct prb_ring_value){.null = true};
+    if (!take(scan, '{'))
+        return false;
+    do {
+        const char *name;
+        size_t len, column;
+        if (!take_string(scan, &name, &len) || !take(scan, ':'))
+            return false;
+        /* They stand in the order of the table. */
+        for (column = next; column < taken->count; column++)
+            if (strncmp(taken->columns[column].name, name, len) == 0 &&
+                !taken->columns[column].name[len])
+                break;
+        if (column == taken->count) {
+            for (size_t i = 0; i < next; i++)
+                if (strncmp(taken->columns[i].name, name, len) == 0 && !taken->columns[i].name[len])
+                    return false;
+            if (!pass_over(scan))
+                return false;
+            continue;
+        }
+        next = column + 1;
+        if (!take_plain(scan, taken->columns[column].type, &values[column]))
+            return false;
+    } while (take(scan, ','));
+    return take(scan, '}') && scan->at == scan->end;
+}
+
+/* Any JSON; *object: what the values borrow from.  False: it is no object. */
+static bool parse_row(const struct prb_taken *taken, const char *line, size_t len,
+                      struct prb_ring_value values[], json_t **object)
+{
+    *object = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(*object))
+        return false;
+    for (size_t i = 0; i < taken->count; i++)
+        take_value(json_object_get(*object, taken->columns[i].name), taken->columns[i].type,
+                   &values[i]);
+    return true;
+}
+
 bool prb_taken_each(const struct prb_taken *taken,
                     bool (*row)(void *context, const struct prb_ring_value *values,
                                 struct prb_error *err),
                     void *context, struct prb_error *err)
 {
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
-    for (const char *at = taken->rows, *end = at + taken->len; at < end;) {
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    bool good = locale || prb_nomem(err);
+    for (const char *at = taken->rows, *end = at + taken->len; good && at < end;) {
         const char *line = memchr(at, '\n', (size_t)(end - at));
         size_t len = line ? (size_t)(line - at) : (size_t)(end - at);
-        PRB_AUTO(json_t) json_t *object = json_loadb(at, len, JSON_ALLOW_NUL, NULL);
+        struct scan scan = {at, at + len, locale};
+        PRB_AUTO(json_t) json_t *object = NULL;
+        if (scan_row(taken, &scan, values) || parse_row(taken, at, len, values, &object))
+            good = row(context, values, err);
         at += len + 1;
-        if (!json_is_object(object))
-            continue;
-        for (size_t i = 0; i < taken->count; i++)
-            take_value(json_object_get(object, taken->columns[i].name), taken->columns[i].type,
-                       &values[i]);
-        if (!row(context, values, err))
-            return false;
     }
-    return true;
+    if (locale)
+        freelocale(locale);
+    return good;
 }

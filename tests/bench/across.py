@@ -19,8 +19,10 @@ from timing import HERE, in_turn, measure, peer
 from tracing import needs_torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "fleet"))
+import postgres  # noqa: E402
 from bus import Bus  # noqa: E402
 from fakes import Fakes  # noqa: E402
+from nats_client import Client  # noqa: E402
 
 ROWS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "fleet_rows")
 
@@ -211,4 +213,69 @@ def fleet_debug(figures, options):
         bus.remove()
 
 
-PARTS = [fleet_host, fleet_merged, fleet_agent, fleet_debug, across_sql]
+COLUMNS = {"step": "integer", "begin": "time", "end": "time", "duration": "integer", "tokens": "integer", "note": "text"}
+AT_ONCE = 1000  # rows of a message, as an agent makes them
+
+
+def published(bus, ranks, rows):
+    """The stream has so many rows, as agents publish them; (step, …) of one rank."""
+    agent = Client(bus.file("agent"))
+    agent.subscribe("_INBOX.agent.me")
+    limits = {"retention": "limits", "max_bytes": -1, "max_age": 0, "storage": "file", "discard": "old", "num_replicas": 1, "allow_direct": True}
+    agent.publish("$JS.API.STREAM.CREATE.probing_history", dict(limits, name="probing_history", subjects=["probing.v1.*.history.*"]), "_INBOX.agent.me")
+    assert b"error" not in agent.next().body
+    values = [(step, 1.79e9 + step, 1.79e9 + step + 0.25, 250000000 + step % 1000, 4096, "" if step % 10 else "checkpoint") for step in range(rows // ranks)]
+    for first in range(0, len(values), AT_ONCE):
+        for rank in range(ranks):
+            own = {"_job": "llama", "_process": "{}-1".format(rank + 100), "rank": rank, "host": "node0"}
+            text = "".join(json.dumps(dict(own, **dict(zip(COLUMNS, row))), separators=(",", ":")) + "\n" for row in values[first:first + AT_ONCE])
+            about = {"host": "node0", "key": "node0-0", "job": "llama", "rank": rank, "world_size": ranks, "pid": rank + 100, "started": 1}
+            agent.publish("probing.v1.llama.history.torch_step_timing", text.encode(), "_INBOX.agent.me",
+                          {"Probing-Columns": ",".join(map(":".join, COLUMNS.items())), "Probing-Process": json.dumps(about)})
+            assert b"error" not in agent.next().body
+    agent.close()
+    return values
+
+
+def seconds_of(*words, **more):
+    began = time.monotonic()
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=600, **more)
+    return time.monotonic() - began
+
+
+def fleet_record(figures, options):
+    """History taken into a file and a database, beside their own programs that are given the same rows as text."""
+    ranks, bus, server = 8, Bus(), None if postgres.missing() else postgres.Server()
+    names = [*COLUMNS, "rank", "host", "job", "pid", "_process"]
+    try:
+        bus.up()
+        values = published(bus, ranks, (200 if options.quick else 1000) * 1000)
+        rows, plain, empty = ranks * len(values), os.path.join(bus.home, "rows.tsv"), os.path.join(bus.home, "empty.db")
+        with open(plain, "w") as file:
+            for rank in range(ranks):
+                file.writelines("\t".join(map(str, (*row, rank, "node0", "llama", rank + 100, rank))) + "\n" for row in values)
+        record = [live.PROBING, "cluster", "record", "--once"]
+        ours, theirs = [], []
+        for turn in range(3):
+            target = os.path.join(bus.home, "{}.db".format(turn))
+            ours.append(seconds_of(*record, target, env=bus.environment))
+            theirs.append(seconds_of("sqlite3", empty, "DROP TABLE IF EXISTS rows", "CREATE TABLE rows({})".format(", ".join(map('"{}"'.format, names))), ".mode tabs",
+                                     ".import {} rows".format(plain)))
+        figures.against("history into a file ({:.1f} B a row)".format(os.stat(target).st_size / rows), 1e6 * statistics.median(ours) / rows,
+                        1e6 * statistics.median(theirs) / rows, "sqlite3 .import", "µs a row", 1)
+        if not server:
+            return
+        ours, theirs = [], []
+        for _ in range(3):
+            server.ask("DROP SCHEMA IF EXISTS python, probing CASCADE; DROP TABLE IF EXISTS rows")
+            ours.append(seconds_of(*record, server.url, env=bus.environment))
+            server.ask("CREATE TABLE rows AS SELECT * FROM python.torch_step_timing LIMIT 0")
+            theirs.append(seconds_of(os.path.join(postgres.programs(), "psql"), "-Xq", "-c", "\\copy rows from '{}'".format(plain), server.url))
+        figures.against("history into PostgreSQL", 1e6 * statistics.median(ours) / rows, 1e6 * statistics.median(theirs) / rows, "psql \\copy", "µs a row", 3)
+    finally:
+        bus.remove()
+        if server:
+            server.end()
+
+
+PARTS = [fleet_host, fleet_merged, fleet_agent, fleet_debug, fleet_record, across_sql]

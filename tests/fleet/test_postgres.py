@@ -27,7 +27,7 @@ class Published:
         self.bus = bus
         self.client = Client(bus.file("agent"))
         self.client.subscribe("_INBOX.agent.>")
-        self.numbers = itertools.count()
+        self.numbers, self.styles = itertools.count(), itertools.count()
         self.ask("$JS.API.STREAM.CREATE.probing_history", STREAM)
 
     def ask(self, subject, body, headers=None):
@@ -40,7 +40,9 @@ class Published:
         return answer.json
 
     def rows(self, table, columns, rows, rank=0, host="node1", **headers):
-        body = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+        # Every other one as agents write it, which is read another way than any JSON.
+        plain = {"separators": (",", ":"), "ensure_ascii": False}
+        body = b"".join(json.dumps(row, **(plain if next(self.styles) % 2 else {})).encode() + b"\n" for row in rows)
         about = {"host": host, "key": host + "-key", "job": "llama", "rank": rank, "world_size": 8, "pid": 100 + rank, "started": 7}
         return self.ask("probing.v1.llama.history." + table, body,
                         dict({"Probing-Columns": columns, "Probing-Process": json.dumps(about)}, **headers))["seq"]
@@ -205,3 +207,21 @@ def test_one_who_may_not(published, server):
     published.rows("right", "a:integer", [{"a": 2}])
     done = published.record(guest, "--once")
     assert done.returncode == 0 and done.stdout.startswith("1 rows"), done.stderr
+
+
+def test_together(published, server):
+    """Many messages are taken in one transaction; one that is no message, and one that the database refuses, are left out alone."""
+    numbers = [published.rows("together", "step:integer", [{"step": step}, {"step": step}]) for step in range(2)]
+    assert record(published, server)[0] == 4
+    server.ask("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'unlucky' USING ERRCODE = '22023'; END $$;"
+               "CREATE TRIGGER refuse BEFORE INSERT ON python.together FOR EACH ROW WHEN (new.step = 23) EXECUTE FUNCTION refuse()")
+    for step in range(2, 60):
+        numbers.append(published.rows("together", "step:integer", [{"step": step}, {"step": step}], rank=step % 4))
+        if step == 40:
+            published.ask("probing.v1.llama.history.together", b"{}\n")
+    rows, said = record(published, server)
+    assert rows == 2 * 57 and "message {} is left out: PostgreSQL: unlucky".format(numbers[23]) in said, said
+    assert "message {} is left out: a message does not say whose rows it has".format(numbers[40] + 1) in said and said.count("left out") == 2, said
+    wanted = [[str(step), str(step % 4 if step > 1 else 0), "2"] for step in range(60) if step != 23]
+    assert server.ask("SELECT step, rank, count(*) FROM python.together GROUP BY 1, 2 ORDER BY 1") == wanted
+    assert record(published, server) == (0, "")
