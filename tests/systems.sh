@@ -5,7 +5,7 @@
 #   build   no tests
 #   short   the tests of C, `probing demo`, SQL
 #   long    also stacks, values, evaluation, profiles, the debugger and crashes, of that system's Python
-# The archive is that of this machine's apt sources, or $ARCHIVE.  The last line tells what was built with what, for tests/SYSTEMS.md.
+# The archive is that of this machine's apt sources, for Ubuntu's on another system the one that debootstrap knows, or $ARCHIVE.  The last line tells what was built with what, for tests/SYSTEMS.md.
 # Status 77, with the reason, when the root cannot be made here.
 set -eu
 suite=${1:?usage: tests/systems.sh SUITE DIR [short|long]} dir=${2:?usage: tests/systems.sh SUITE DIR [short|long]} length=${3:-short}
@@ -20,7 +20,10 @@ skip() {
 
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null 2>&1 || skip "needs debootstrap"
-archive=${ARCHIVE:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)}
+case $suite in
+jammy | noble) archive=${ARCHIVE:-$(sed -n 's/.*default_mirror //p' /usr/share/debootstrap/scripts/gutsy | grep -v old- | head -n 1)} ;;
+*) archive=${ARCHIVE:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)} ;;
+esac
 [ -n "$archive" ] || skip "no archive: set ARCHIVE"
 if [ ! -e "$dir/.ready" ]; then
     case $suite in

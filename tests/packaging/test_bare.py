@@ -20,7 +20,9 @@ from support import pythons
 RELEASE, ROOTS = os.environ.get("PROBING_RELEASE", ""), os.environ.get("PROBING_ROOTS", "")
 SECONDS = 30  # for pip and the demo, on an idle machine
 LONGEST = 900
-PACKAGES = {"trixie": "python3-venv", "bookworm": "python3", "bullseye": "python3-venv"}
+PACKAGES = {"trixie": "python3-venv", "bookworm": "python3", "bullseye": "python3-venv", "noble": "python3-venv", "jammy": "python3-venv", "focal": "python3-venv"}
+UBUNTU = ("noble", "jammy", "focal")
+SCRIPT = "/usr/share/debootstrap/scripts/gutsy"  # of all of Ubuntu's
 NEEDED = "libdw1 libjansson4 libsqlite3-0 libunwind8 libwebsockets17 libedit2 libncursesw6 libzstd1 liblz4-1"
 INSIDE = """mount -t proc proc "$0/proc"; mkdir -p "$0/dev/shm"; mount -t tmpfs shm "$0/dev/shm"
 exec chroot "$0" /usr/bin/env -i HOME=/root ${PROBING_PYTHON:+"PROBING_PYTHON=$PROBING_PYTHON"} LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
@@ -38,11 +40,18 @@ if os.geteuid() != 0 or not shutil.which("debootstrap"):
     pytest.skip("needs root and debootstrap", allow_module_level=True)
 
 
+def archive():
+    """Ubuntu's, as debootstrap knows it, and its script."""
+    with open(SCRIPT, encoding="utf-8") as text:
+        return [next(url for url in re.findall(r"default_mirror (\S+)", text.read()) if "old-" not in url), SCRIPT]
+
+
 class Root:
     def __init__(self, suite):
         self.folder = os.path.join(ROOTS, suite + "-bare")
         if not os.path.exists(os.path.join(self.folder, ".ready")):
-            subprocess.run(["debootstrap", "--variant=minbase", "--include=" + PACKAGES[suite], suite, self.folder], check=True,
+            options = ["--variant=minbase", "--include=" + PACKAGES[suite]] + (["--components=main,universe"] if suite in UBUNTU else [])
+            subprocess.run(["debootstrap", *options, suite, self.folder, *(archive() if suite in UBUNTU else [])], check=True,
                            stdout=subprocess.DEVNULL, timeout=2 * LONGEST)
             open(os.path.join(self.folder, ".ready"), "w").close()
         self.run("rm -rf /v /dist /root/*; mkdir /dist")
@@ -56,7 +65,7 @@ class Root:
         return done.stdout
 
 
-@pytest.fixture(params=["trixie", "bullseye"])
+@pytest.fixture(params=["trixie", "bullseye", *UBUNTU])
 def python_root(request):
     return Root(request.param)
 

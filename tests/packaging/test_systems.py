@@ -1,6 +1,6 @@
 """This tree on other systems, built without a warning and tested there: PROBING_SYSTEMS="bullseye trixie noble", PROBING_ROOTS=FOLDER for the roots.
 
-ARCHIVE is Ubuntu's, where that is not this machine's own.  What came out stands in tests/SYSTEMS.md.
+ARCHIVE is another archive than this machine's, or Ubuntu's own.  What came out stands in tests/SYSTEMS.md.
 """
 
 import os
