@@ -10,6 +10,7 @@ import pytest
 
 from bus import PROBING, Bus, missing
 from hosts import Hosts, can
+from support.injection import wait_until
 from support.target import DEADLINE, TARGETS
 from support.torch_python import torch_python
 
@@ -68,6 +69,14 @@ def pid_inside(pid):
         return next(int(line.split()[-1]) for line in file if line.startswith("NSpid:"))
 
 
+def has_ended(pid):
+    try:
+        with open("/proc/{}/stat".format(pid)) as file:
+            return file.read().rpartition(") ")[2][0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def line_of(text):
     with open(PROGRAM) as file:
         return next(number for number, line in enumerate(file, 1) if text in line)
@@ -95,13 +104,12 @@ def test_third_command(job, until_still):
     # The others are not told that it died, as when a machine dies, and wait on; stopped, it does nothing about being cut off.
     os.kill(pids[guilty], signal.SIGSTOP)
     job.hosts.part(guilty + 1, True)
-    os.kill(pids[guilty], signal.SIGKILL)
-    while os.path.exists("/proc/{}/stat".format(pids[guilty])):
-        with open("/proc/{}/stat".format(pids[guilty])) as file:
-            if file.read().rpartition(") ")[2][0] in "ZX":
-                break
-    done, verdict = job.hang()
-    job.hosts.part(guilty + 1, False)
+    try:
+        os.kill(pids[guilty], signal.SIGKILL)
+        wait_until(lambda: has_ended(pids[guilty]))
+        done, verdict = job.hang()
+    finally:
+        job.hosts.part(guilty + 1, False)  # the next job's ranks would look for each other for ever
     assert done.returncode == PARTIAL and verdict["hung"], done.stdout
     assert [(cause["ranks"], cause["kind"]) for cause in verdict["cause"]] == [(str(guilty), "gone")], done.stdout
     assert [(cause["host"], cause["pid"]) for cause in verdict["cause"]] == [("node3", inside)], done.stdout

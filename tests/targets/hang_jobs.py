@@ -12,6 +12,7 @@ Under torchrun: hang_jobs.py CASE GUILTY is one rank.
 import ctypes
 import itertools
 import os
+import select
 import signal
 import socket
 import sys
@@ -22,6 +23,8 @@ import torch
 from torch import distributed
 
 RANKS = int(os.environ.get("HANG_RANKS", 4))
+READY = 10 * RANKS  # seconds in which the guilty rank comes to its place; else all begin anew, TRIES times
+TRIES = 3
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x4000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -149,8 +152,8 @@ def free_port():
 _ports = itertools.count(29500)
 
 
-def start(case, guilty, job, address="127.0.0.1", device="lo", *spaces):
-    """(processes to end, ranks)"""
+def begin(case, guilty, job, address, device, spaces):
+    """(processes to end, ranks); no ranks: the guilty one did not come to its place."""
     port = next(_ports) if spaces else free_port()
     reader, writer = os.pipe()
     told, tell = os.pipe()
@@ -166,11 +169,31 @@ def start(case, guilty, job, address="127.0.0.1", device="lo", *spaces):
             Rank(case, guilty, lambda: os.write(writer, b"x")).train()
     os.close(writer)
     os.close(tell)
-    os.read(reader, 1)
+    ready = came(reader, pids)
     os.close(reader)
     with open(told) as lines:
-        inside = dict(map(int, lines.readline().split()) for _ in spaces)
-    return pids, [inside[rank] for rank in range(RANKS)] if spaces else pids
+        inside = dict(map(int, lines.readline().split()) for _ in spaces) if ready else {}
+    return pids, [] if not ready else [inside[rank] for rank in range(RANKS)] if spaces else pids
+
+
+def came(reader, pids):
+    """Whether a byte comes in time, and before one of the processes ends."""
+    until = time.monotonic() + READY
+    while not select.select([reader], [], [], 0.1)[0]:
+        if time.monotonic() > until or any(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) for pid in pids):
+            return False
+    return os.read(reader, 1) == b"x"
+
+
+def start(case, guilty, job, address="127.0.0.1", device="lo", *spaces):
+    """As begin().  Ranks that cannot reach each other look for each other for ever."""
+    for _ in range(TRIES):
+        pids, ranks = begin(case, guilty, job, address, device, spaces)
+        if ranks:
+            return pids, ranks
+        print("hang_jobs: {} {}: rank {} did not come to its place".format(case, job, guilty), file=sys.stderr, flush=True)
+        end(pids)
+    sys.exit("hang_jobs: {}: given up".format(case))
 
 
 def end(pids):
