@@ -27,6 +27,8 @@
 #define LOAD_WAIT_S 10
 #define BEGIN_WAIT_S 1 /* until the new thread runs, and until it takes the file */
 #define CLEAR_WAIT_NS 200000000
+#define CLEAR_WAIT_FRAME_NS 1000000000 /* one that ran may have to wait for a CPU */
+#define LEFT_NAP_NS 10000000
 
 /* ---- which library ---- */
 
@@ -421,6 +423,16 @@ static bool has_left(struct prb_proc *proc, const struct prb_borrowed *borrowed,
            (uint64_t)prb_inject_status(text.data, "SigBlk", 16) != mask;
 }
 
+/* Nobody will tell the new thread anything: it waits as long as before, with few naps.  Thousands a
+ * second, each of which waits for a CPU, would take minutes on a busy machine. */
+static void leave_alone(struct prb_proc *proc, prb_addr at)
+{
+    const struct timespec nap = {.tv_nsec = LEFT_NAP_NS};
+    const uint32_t naps = PRB_STUB_PATIENCE_NAPS / (LEFT_NAP_NS / PRB_STUB_NAP_NS);
+    poke(proc, at + offsetof(struct prb_stub_page, nap), &nap, sizeof nap);
+    poke(proc, at + offsetof(struct prb_stub_page, patience), &naps, sizeof naps);
+}
+
 /* Tell the new thread that nobody uses the mapping any more, and wait until it is unmapped.  The
  * new thread cannot know by itself when the borrowed one has left it. */
 static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
@@ -430,7 +442,8 @@ static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowe
     uint32_t go = PRB_STUB_OVER;
     bool told = false;
     struct prb_error gone = {0};
-    for (int64_t begin = prb_clock_ns(); prb_clock_ns() - begin < CLEAR_WAIT_NS;) {
+    const int64_t most = borrowed->by_frame ? CLEAR_WAIT_FRAME_NS : CLEAR_WAIT_NS;
+    for (int64_t begin = prb_clock_ns(); (int64_t)prb_clock_ns() - begin < most;) {
         /* On a busy machine it may not have returned from pthread_create(3) yet. */
         uint32_t step = 0;
         if (!told && prb_mem_u32(mem, at + offsetof(struct prb_stub_page, step), &step, NULL) &&
@@ -440,6 +453,8 @@ static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowe
             return;
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
+    if (!told)
+        leave_alone(proc, at);
 }
 
 bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *proc,
