@@ -252,6 +252,8 @@ static bool show_job_steps(const struct prb_run *run, struct showing *showing,
                            struct prb_error *err)
 {
     showing->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (!showing->screen && !showing->wanted)
+        showing->wanted = 1;
     PRB_AUTO_FD int wake = showing->wake = prb_take_ends();
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
     PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);

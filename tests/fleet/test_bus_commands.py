@@ -102,6 +102,12 @@ def test_top_steps(job):
     assert [line.split()[1] for line in lines] == ["0", "1", "2", "3"] and all("no steps recorded" in line for line in lines), done.stdout
 
 
+def test_top_steps_without_a_terminal(job):
+    """It prints its rows once, as of one process."""
+    done = job.ask("top", "--view", "steps", "-d", "0.2")
+    assert done.returncode == 0 and done.stdout.count("probing top: steps") == 1, done.stdout + done.stderr
+
+
 def test_hang(job):
     done = job.ask("hang", "--every", "0.3", "-f", "json")
     assert done.returncode == 0 and json.loads(done.stdout)["coverage"]["answered"] == "0-3", done.stderr
