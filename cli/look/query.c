@@ -29,10 +29,11 @@ static bool print(struct prb_db *db, const char *sql, struct prb_row_writer *wri
                   struct prb_error *err)
 {
     prb_db_reveal(db, reveal);
-    if (!prb_db_query(db, sql, prb_row_write, writer, err))
-        return false;
-    if (prb_db_warning(db))
+    bool good = prb_db_query(db, sql, prb_row_write, writer, err);
+    if (prb_db_warning(db)) /* a plugin that is not loaded may be why it failed */
         prb_out_note(prb_db_warning(db));
+    if (!good)
+        return false;
     if (prb_row_writer_end(writer, err))
         return true;
     return ferror(stdout) ? prb_out_finish(err) : false;

@@ -177,6 +177,8 @@ def test_whose_files(ask, good, folder):
         os.chmod(path, mode)
         rows, said = ask(inside, "SELECT 1 AS one")
         assert rows == [{"one": 1}] and why in said
+        said = ask(inside, "SELECT half FROM my.five", status=9)[1]
+        assert why in said and "no such table: my.five" in said  # which is why
         os.chmod(path, before & 0o7777)
     assert ask(inside, "SELECT half FROM my.five")[0]
     link = os.path.join(folder, "link.so")
