@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,77 @@ void prb_places_set_tables(struct prb_places *places, const char *tables)
         write_file(places->folder, TABLES, tables, strlen(tables));
 }
 
+/* ---- what namespaces of processes left that are no more ---- */
+
+/* Whether a file's ring is no more: its folder was swept from where this one is, too. */
+static bool is_swept(int data, int folder, const char *name)
+{
+    PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
+    struct head head;
+    struct stat here, there;
+    if (!read_file(folder, name, &bytes) || bytes.len < sizeof head)
+        return true;
+    memcpy(&head, bytes.data, sizeof head);
+    head.folder[sizeof head.folder - 1] = '\0';
+    char *slash = strrchr(head.folder, '/');
+    if (head.magic != MAGIC || head.version != VERSION)
+        return true;
+    if (!slash || slash == head.folder || lstat(head.folder, &there) == 0)
+        return false;
+    *slash = '\0';
+    return stat(head.folder, &there) == 0 && fstat(data, &here) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* remove: all files; else whether nothing is left that a next agent would publish. */
+static bool go_through(int data, int folder, bool remove)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    bool done = dir != NULL;
+    if (copy >= 0 && !dir)
+        close(copy);
+    for (struct dirent *entry; done && (entry = readdir(dir));) {
+        const char *name = entry->d_name;
+        if (remove && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+            done = unlinkat(folder, name, 0) == 0;
+        else if (!remove && name[0] >= '0' && name[0] <= '9')
+            done = is_swept(data, folder, name);
+    }
+    return done;
+}
+
+/* Left by an agent that was killed. */
+static void clean(int data, const char *name)
+{
+    struct stat owner;
+    PRB_AUTO_FD int folder = openat(data, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder >= 0 && fstat(folder, &owner) == 0 && owner.st_uid == geteuid() &&
+        go_through(data, folder, false) && go_through(data, folder, true))
+        unlinkat(data, name, AT_REMOVEDIR);
+}
+
+static void clean_others(const char *data, const char *own_name, unsigned long own)
+{
+    PRB_AUTO(dir) DIR *dir = opendir(data);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        unsigned long space;
+        int64_t began;
+        int end = 0;
+        char lock_name[40];
+        if (sscanf(entry->d_name, "published-%lu-%" SCNd64 "%n", &space, &began, &end) != 2 ||
+            entry->d_name[end] || strcmp(entry->d_name, own_name) == 0)
+            continue;
+        snprintf(lock_name, sizeof lock_name, "agent-%lu.lock", space);
+        PRB_AUTO_FD int lock = openat(dirfd(dir), lock_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        /* Of our own number we have the lock ourselves. */
+        bool has_agent =
+            space != own && (lock < 0 ? errno != ENOENT : flock(lock, LOCK_EX | LOCK_NB) != 0);
+        if (!has_agent)
+            clean(dirfd(dir), entry->d_name);
+    }
+}
+
 void prb_places_open(struct prb_places *places)
 {
     char data[PRB_RING_PATH_MAX], path[sizeof places->path];
@@ -240,6 +312,7 @@ void prb_places_open(struct prb_places *places)
     /* The number of a namespace that ended is given to another. */
     snprintf(path, sizeof path, "%s/published-%lu-%" PRId64, data, (unsigned long)space.st_ino,
              prb_stat_of("/proc/1", &first) ? first.field[PRB_STAT_STARTTIME] : (int64_t)0);
+    clean_others(data, path + strlen(data) + 1, (unsigned long)space.st_ino);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return;
     places->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -1,7 +1,9 @@
 """Rows that ranks of two hosts record, published to the bus and taken into one file, each once."""
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -151,6 +153,41 @@ def test_settings(job):
     row = json.loads(client.next().body.decode().splitlines()[-1])
     client.close()
     assert row == {"_job": "job", "_process": row["_process"], "rank": 0, "host": "node1", "step": 20000, "loss": 0.5, "note": "set"}
+
+
+def test_left_by_a_namespace(job):
+    """What an agent of a namespace that is no more left is kept while its rings are there, and then removed by any that begins."""
+    host, data = job.hosts.all[0], os.path.join(job.bus.home, "data")
+    left = os.path.join(data, "published-1-1")
+
+    def begin_again():
+        assert job.at(host, "cluster", "detach").returncode == 0
+        job.attach(host, "--history", "losses", "--every", "0.01")
+
+    def files_of_rank():
+        space = os.stat("/proc/{}/ns/pid".format(job.pids[0])).st_ino
+        return [os.path.join(data, name, file) for name in os.listdir(data) if name.startswith("published-{}-".format(space))
+                for file in os.listdir(os.path.join(data, name)) if file[0].isdigit()]
+
+    begin_again()
+    job.writers[0].write(30000, 0.5, "left")
+    wait_until(files_of_rank)
+    files = files_of_rank()
+    os.mkdir(left, 0o700)
+    for file in files:
+        shutil.copy(file, left)
+    begin_again()
+    assert sorted(os.listdir(left)) == sorted(map(os.path.basename, files))
+    with open("/proc/{}/status".format(job.pids[0])) as file:
+        inner = next(line for line in file if line.startswith("NSpid:")).split()[-1]
+    rings, = [name for name in os.listdir(data) if name.startswith(inner + "-") and name in open(files[0], "rb").read().decode("latin-1")]
+    os.rename(os.path.join(data, rings), os.path.join(job.bus.home, "swept"))
+    with open(os.path.join(data, "agent-1.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begin_again()
+        assert os.path.isdir(left)  # an agent of its own has it
+    begin_again()
+    assert not os.path.exists(left)
 
 
 def test_refused(job):
