@@ -61,6 +61,7 @@ struct prb_inject_arch {
     /* Whether a running thread, which is stopped, has no state beyond these.  NULL: none ever
      * has. */
     bool (*all_is_saved)(pid_t tid);
+    size_t apart;          /* PRB_STUB_APART_... */
     unsigned pc_goes_back; /* bytes by which a stop moves a waiting thread's program counter */
     const uint8_t *stub;
     size_t stub_len;

@@ -164,6 +164,7 @@ const struct prb_inject_arch prb_inject_aarch64 = {
     .more_note = NT_ARM_SVE,
     .all_is_saved = all_is_saved,
     .pc_goes_back = sizeof syscall_code,
+    .apart = PRB_STUB_APART_AARCH64,
     .stub = stub,
     .stub_len = sizeof stub,
     .enter = enter,

@@ -256,6 +256,7 @@ const struct prb_inject_arch prb_inject_x86_64 = {
     .fragile_count = sizeof fragile / sizeof *fragile,
     .extended_note = NT_X86_XSTATE,
     .extended_min = 512 + 64, /* FXSAVE's part and the header */
+    .apart = PRB_STUB_APART_X86_64,
     .stub = stub,
     .stub_len = sizeof stub,
     .enter = enter,

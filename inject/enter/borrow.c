@@ -36,7 +36,6 @@
 
 #define STACK_LEN (64u << 10)
 #define SCRATCH_LEN (PRB_FRAME_MAX + PRB_XSTATE_MAX + STACK_LEN)
-#define MAPPED_LEN (2 * PRB_STUB_PAGE + SCRATCH_LEN)
 #define FIRST_STOP_NS 20000000       /* a thread that has not stopped by then: try another */
 #define LONGEST_STOP_NS 2000000000ll /* usual: 0.1 ms on an idle machine */
 #define POLL_NS 200000               /* poll so long for a stop, then sleep until it comes */
@@ -360,27 +359,34 @@ static bool throw_lifeline(struct stop *stop)
 static bool map_memory(struct stop *stop, enum event *event_out, int64_t *result_out)
 {
     uint64_t may = PROT_READ | PROT_WRITE | (stop->arch->mprotect ? 0 : PROT_EXEC);
-    const uint64_t args[6] = {0, MAPPED_LEN, may, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
+    const uint64_t len = 2 * stop->arch->apart + SCRATCH_LEN;
+    const uint64_t args[6] = {0, len, may, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
     *event_out = remote_call(stop, stop->arch->mmap, args, result_out);
     if (*event_out != EVENT_SYSCALL || *result_out < 0)
         return false;
     stop->borrowed->base = (prb_addr)*result_out;
-    stop->borrowed->len = MAPPED_LEN;
+    stop->borrowed->len = len;
+    stop->borrowed->page = stop->borrowed->base + stop->arch->apart;
     return true;
 }
 
 /* Addresses of the parts of our mapping. */
-static prb_addr page_at(const struct stop *stop) { return stop->borrowed->base + PRB_STUB_PAGE; }
-static prb_addr extended_at(const struct stop *stop) { return page_at(stop) + PRB_STUB_PAGE; }
+static prb_addr extended_at(const struct stop *stop)
+{
+    return stop->borrowed->page + stop->arch->apart;
+}
 static prb_addr frame_at(const struct stop *stop) { return extended_at(stop) + PRB_XSTATE_MAX; }
-static prb_addr stack_at(const struct stop *stop) { return stop->borrowed->base + MAPPED_LEN - 64; }
+static prb_addr stack_at(const struct stop *stop)
+{
+    return stop->borrowed->base + stop->borrowed->len - 64;
+}
 
 /* Only a successful write proves that the memory exists, whatever mmap(2) returned. */
 static bool write_orders(struct stop *stop)
 {
     const struct prb_inject_arch *arch = stop->arch;
     struct prb_stub_page *page = &stop->page;
-    prb_addr at = page_at(stop);
+    prb_addr at = stop->borrowed->page;
     page->scratch = extended_at(stop);
     page->scratch_len = SCRATCH_LEN;
     page->call.how = (const char *)(uintptr_t)(at + offsetof(struct prb_stub_page, how));
@@ -404,7 +410,7 @@ static bool write_orders(struct stop *stop)
 
 static bool protect_code(struct stop *stop, enum event *event_out, int64_t *result_out)
 {
-    const uint64_t args[6] = {stop->borrowed->base, PRB_STUB_PAGE, PROT_READ | PROT_EXEC};
+    const uint64_t args[6] = {stop->borrowed->base, stop->arch->apart, PROT_READ | PROT_EXEC};
     if (!stop->arch->mprotect)
         return true;
     *event_out = remote_call(stop, stop->arch->mprotect, args, result_out);

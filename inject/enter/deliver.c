@@ -437,7 +437,7 @@ static void leave_alone(struct prb_proc *proc, prb_addr at)
  * new thread cannot know by itself when the borrowed one has left it. */
 static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
 {
-    prb_addr at = borrowed->base + PRB_STUB_PAGE;
+    prb_addr at = borrowed->page;
     struct prb_mem *mem = prb_proc_mem(proc, NULL);
     uint32_t go = PRB_STUB_OVER;
     bool told = false;
@@ -461,7 +461,7 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
                         const struct prb_borrowed *borrowed, struct prb_stub_page *page,
                         struct prb_error *err)
 {
-    prb_addr at = borrowed->base + PRB_STUB_PAGE;
+    prb_addr at = borrowed->page;
     pid_t pid = prb_proc_pid(proc);
     struct prb_mem *mem = prb_proc_mem(proc, err);
     PRB_AUTO(prb_target_file) struct prb_target_file file = {0};

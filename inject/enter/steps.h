@@ -147,6 +147,7 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
 struct prb_borrowed {
     prb_addr base; /* of our mapping: the code, the page, scratch memory; 0: none yet */
     size_t len;    /* of it */
+    prb_addr page; /* in it: struct prb_stub_page */
     pid_t tid;
     bool by_frame;      /* it returns by rt_sigreturn(2), which restores its signal mask, too */
     bool sent;          /* a thread runs the stub, or will when the target continues */

@@ -1,12 +1,17 @@
 /*
  * The page that the tracer, the stub and the new thread share: what to call with which arguments,
- * the progress, and the result.  The stub's code is in the page before it.  The stubs' assembly
+ * the progress, and the result.  The stub's code stands before it.  The stubs' assembly
  * includes this file for the offsets.
  */
 #ifndef PRB_INJECT_STUB_H
 #define PRB_INJECT_STUB_H
 
-#define PRB_STUB_PAGE 4096 /* bytes of the code, and of the shared page after it */
+#define PRB_STUB_PAGE 4096 /* bytes of the shared page, and at most of the code */
+
+/* Bytes from the code to the shared page, and from there to scratch memory: each has rights of its
+ * own, so this is the largest page that kernels of the processor have. */
+#define PRB_STUB_APART_X86_64 4096
+#define PRB_STUB_APART_AARCH64 65536
 
 #define PRB_STUB_STEP 0
 #define PRB_STUB_PROGRESS 4

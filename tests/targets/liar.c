@@ -30,6 +30,12 @@
 
 #include "inject/enter/stub.h"
 
+#ifdef __x86_64__
+#define APART PRB_STUB_APART_X86_64
+#else
+#define APART PRB_STUB_APART_AARCH64
+#endif
+
 static void *wait_to_be_borrowed(void *unused)
 {
     poll(NULL, 0, -1);
@@ -55,7 +61,7 @@ static struct prb_stub_page *find_page(int maps)
         char rights[8];
         if (sscanf(line, "%lx-%*x %7s %*s %*s %lu", &start, rights, &inode) == 3 && !inode &&
             rights[2] == 'x' && !strchr(line, '['))
-            return (struct prb_stub_page *)(start + PRB_STUB_PAGE);
+            return (struct prb_stub_page *)(start + APART);
     }
     return NULL;
 }

@@ -17,7 +17,7 @@
 	.text
 borrowed:
 	hint	#38				/* bti jc */
-	adr	x19, borrowed + PRB_STUB_PAGE
+	adr	x19, borrowed + PRB_STUB_APART_AARCH64
 	mov	x0, #2				/* SIG_SETMASK */
 	add	x1, x19, #PRB_STUB_BLOCK_MASK
 	ldr	x2, [x19, #PRB_STUB_MASK_PLACE]
@@ -153,9 +153,9 @@ end:
 
 	/* The C library's function unmaps this code, too, and returns to where this would. */
 over:
-	sub	x0, x19, #PRB_STUB_PAGE
+	sub	x0, x19, #PRB_STUB_APART_AARCH64
 	ldr	x1, [x19, #PRB_STUB_SCRATCH_LEN]
-	add	x1, x1, #2 * PRB_STUB_PAGE
+	add	x1, x1, #2 * PRB_STUB_APART_AARCH64
 	ldr	x16, [x19, #PRB_STUB_MUNMAP]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #32

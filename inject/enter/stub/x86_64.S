@@ -17,7 +17,7 @@
 	.text
 borrowed:
 	endbr64
-	leaq	borrowed + PRB_STUB_PAGE(%rip), %rbx
+	leaq	borrowed + PRB_STUB_APART_X86_64(%rip), %rbx
 	movl	$SYS_RT_SIGPROCMASK, %eax
 	movl	$2, %edi			/* SIG_SETMASK */
 	leaq	PRB_STUB_BLOCK_MASK(%rbx), %rsi
@@ -88,14 +88,14 @@ made:
 	movl	$PRB_STUB_BEGAN, PRB_STUB_PROGRESS(%rbx)
 	/* All of it could be written and run so far; from now on each only what it has to. */
 	movl	$SYS_MPROTECT, %eax
-	leaq	-PRB_STUB_PAGE(%rbx), %rdi
-	movl	$PRB_STUB_PAGE, %esi
+	leaq	-PRB_STUB_APART_X86_64(%rbx), %rdi
+	movl	$PRB_STUB_APART_X86_64, %esi
 	movl	$5, %edx			/* PROT_READ | PROT_EXEC */
 	syscall
 	movl	$SYS_MPROTECT, %eax
 	movq	%rbx, %rdi
 	movq	PRB_STUB_SCRATCH_LEN(%rbx), %rsi
-	addq	$PRB_STUB_PAGE, %rsi
+	addq	$PRB_STUB_APART_X86_64, %rsi
 	movl	$3, %edx			/* PROT_READ | PROT_WRITE */
 	syscall
 	movl	$SYS_PRCTL, %eax
@@ -189,9 +189,9 @@ end:
 
 	/* The C library's function unmaps this code, too, and returns to where this would. */
 over:
-	leaq	-PRB_STUB_PAGE(%rbx), %rdi
+	leaq	-PRB_STUB_APART_X86_64(%rbx), %rdi
 	movq	PRB_STUB_SCRATCH_LEN(%rbx), %rsi
-	addq	$2 * PRB_STUB_PAGE, %rsi
+	addq	$2 * PRB_STUB_APART_X86_64, %rsi
 	movq	PRB_STUB_MUNMAP(%rbx), %rax
 	addq	$8, %rsp
 	popq	%r12
