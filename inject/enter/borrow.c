@@ -230,25 +230,30 @@ static bool interrupted(struct stop *stop, enum event event)
 
 /* ---- during the stop ---- */
 
+size_t prb_extended_state(const struct prb_inject_arch *arch, pid_t tid, uint8_t *out)
+{
+    const size_t most = PRB_XSTATE_MAX - 8;
+    struct iovec iov = {out, most};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)arch->extended_note, &iov) ||
+        iov.iov_len < arch->extended_min || iov.iov_len >= most)
+        return 0;
+    size_t len = iov.iov_len;
+    /* The kernel takes whole units of the set alone: SVE's have 16 bytes. */
+    struct iovec more = {out + len, (most - len) & ~(size_t)15};
+    if (arch->more_note && len == arch->extended_min &&
+        ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)arch->more_note, &more) == 0)
+        len += more.iov_len;
+    return len;
+}
+
 static bool read_state(struct stop *stop)
 {
     struct iovec general = {stop->saved, stop->arch->words * sizeof *stop->saved};
-    /* The last bytes are for the end mark that the kernel expects after a frame's image. */
-    struct iovec extended = {stop->extended, sizeof stop->extended - 8};
     pid_t tid = stop->choice->tid;
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &general) ||
-        ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->extended_note, &extended))
-        return false;
-    stop->extended_len = extended.iov_len;
-    if (stop->arch->more_note && extended.iov_len == stop->arch->extended_min) {
-        struct iovec more = {stop->extended + extended.iov_len,
-                             sizeof stop->extended - 8 - extended.iov_len};
-        if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)stop->arch->more_note, &more) == 0)
-            stop->extended_len += more.iov_len;
-    }
-    return ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof stop->mask, &stop->mask) == 0 &&
-           extended.iov_len >= stop->arch->extended_min &&
-           extended.iov_len < sizeof stop->extended - 8;
+    stop->extended_len = prb_extended_state(stop->arch, tid, stop->extended);
+    return stop->extended_len &&
+           ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &general) == 0 &&
+           ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof stop->mask, &stop->mask) == 0;
 }
 
 static bool is_fragile(const struct prb_inject_arch *arch, int64_t number)

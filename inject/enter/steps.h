@@ -158,6 +158,10 @@ struct prb_borrowed {
     double clock_hz; /* of the CPU's counter; 0: not known */
 };
 
+/* The extended state of a stopped thread, with what follows it: at most PRB_XSTATE_MAX - 8 bytes, as
+ * a frame's image may get an end mark.  Returns the bytes; 0: it cannot be read. */
+size_t prb_extended_state(const struct prb_inject_arch *arch, pid_t tid, uint8_t *out);
+
 /* Send a thread through the stub, with page as its orders.  True with sent false: try again,
  * nothing was changed (but a mapping may exist, which the next try uses).  False: it cannot
  * succeed. */
