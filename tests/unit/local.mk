@@ -2,7 +2,7 @@
 UNIT_TESTS = tests/unit/base tests/unit/line
 UNIT_TESTS += tests/unit/arch tests/unit/merge tests/unit/stop tests/unit/unwind
 UNIT_TESTS += tests/unit/mem tests/unit/view tests/unit/maps tests/unit/proc tests/unit/elf tests/unit/core
-UNIT_TESTS += tests/unit/below tests/unit/layout tests/unit/inject
+UNIT_TESTS += tests/unit/below tests/unit/layout tests/unit/inject tests/unit/stub
 UNIT_TESTS += tests/unit/object tests/unit/array tests/unit/tensor tests/unit/stack
 UNIT_TESTS += tests/unit/host tests/unit/dialect tests/unit/sql tests/unit/sql_functions tests/unit/secret tests/unit/hide tests/unit/phase
 UNIT_TESTS += tests/unit/ring tests/unit/ring_hostile tests/unit/ring_torn tests/unit/store tests/unit/store_file
