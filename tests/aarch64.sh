@@ -7,7 +7,8 @@
 #   short   (unless said) the tests of C but what is slow there, `probing demo`
 #   long    also these, stacks, evaluation, values, profiles, the debugger, gdb and crashes
 # The processor is emulated (qemu-system-aarch64, no KVM): some 20 times slower than this machine.  Needs root.  $SUITE (bookworm) says which
-# Debian, $ARCHIVE where it is had (this machine's apt sources), $WHEELS a folder that the machine sees as /wheels.
+# Debian, $KERNEL (arm64; arm64-16k has pages of 16 KiB), $ARCHIVE where it is had (this machine's apt sources), $WHEELS a folder that the
+# machine sees as /wheels.
 # The last line tells what ran, for tests/SYSTEMS.md.  Status 77, with the reason, when there can be no such machine here.
 set -eu
 usage='usage: tests/aarch64.sh DIR [root|build|run COMMAND...|short|long]'
@@ -37,7 +38,7 @@ log() {
 # The libraries of ours that `bootstrap` names, as headers; what tests use.
 packages() {
     sed -n "/^build_packages='/,/'/p" bootstrap | tr -d "'" | sed 's/build_packages=//' | tr -s ' ' '\n' | grep -e '-dev$' | tr '\n' ','
-    echo '?essential,libc6-dev,mount,python3,python3-pytest,python3-jsonschema,python3-numpy,python3-pip,python3-venv,gdb,binutils,procps,busybox-static,ca-certificates,zstd,lz4,xz-utils,linux-image-arm64,iproute2'
+    echo '?essential,libc6-dev,mount,python3,python3-pytest,python3-jsonschema,python3-numpy,python3-pip,python3-venv,gdb,binutils,procps,busybox-static,ca-certificates,zstd,lz4,xz-utils,iproute2,'"linux-image-${KERNEL:-arm64}"
 }
 
 # Unpacked only: no program of it runs here.  What its packages would set up by scripts follows.
@@ -50,7 +51,8 @@ make_root() {
     [ -n "$archive" ] || skip "no archive: set ARCHIVE"
     rm -rf --one-file-system "$dir/root" "$dir/disk"
     # shellcheck disable=SC2016 # mmdebstrap's shell expands it
-    log root mmdebstrap --mode=root --architectures=arm64 --variant=extract --include="$(packages)" \
+    # An archive that is kept for a while may be past its own date.
+    log root mmdebstrap --mode=root --architectures=arm64 --aptopt='Acquire::Check-Valid-Until "false"' --variant=extract --include="$(packages)" \
         --setup-hook='for one in bin sbin lib; do mkdir -p "$1/usr/$one"; ln -s "usr/$one" "$1/$one"; done' \
         "$suite" "$dir/root" "$archive" || skip "no root, see $dir/root.log"
     rm -rf "$dir"/root/usr/share/doc "$dir"/root/usr/share/locale "$dir"/root/usr/share/man "$dir"/root/var/cache/apt "$dir"/root/var/lib/apt/lists
@@ -89,8 +91,8 @@ END
 }
 
 make_kernel() {
-    cp "$dir"/root/boot/vmlinuz-* "$dir/vmlinuz"
     kernel=$(echo "$dir"/root/usr/lib/modules/*)
+    cp "$dir"/root/boot/vmlinuz-* "$dir/vmlinuz" 2>/dev/null || cp "$kernel/vmlinuz" "$dir/vmlinuz"
     depmod -b "$dir/root" "${kernel##*/}"
     first=$(mktemp -d)
     mkdir "$first/bin" "$first/modules" "$first/proc" "$first/dev" "$first/root"
@@ -156,8 +158,10 @@ make_build() {
     mkdir -p "$dir/build"
     export PKG_CONFIG_SYSROOT_DIR="$dir/root" PKG_CONFIG_LIBDIR="$dir/root/usr/lib/$triplet/pkgconfig:$dir/root/usr/share/pkgconfig"
     cache=$(command -v ccache || true)
+    # The compiler has a C library of its own, which may be older: the machine's comes before it.  Signed return addresses as Debian has them from 13 on.
+    libc="--sysroot=$dir/root -B$dir/root/usr/lib/$triplet -isystem $dir/root/usr/include/$triplet -isystem $dir/root/usr/include"
     [ -f "$dir/build/Makefile" ] || (cd "$dir/build" && log configured "$top/configure" -q --host=$triplet --enable-werror PYTHON=/usr/bin/python3 \
-        CC="${cache:+ccache }$triplet-gcc --sysroot=$dir/root")
+        CC="${cache:+ccache }$triplet-gcc $libc" CFLAGS="-g -O2 -mbranch-protection=standard")
     # shellcheck disable=SC2016 # make expands it
     log made make -s -C "$dir/build" -j"$(nproc)" all && log made-tests make -s -C "$dir/build" -j"$(nproc)" check TESTS=
     if grep 'warning:' "$dir/made.log" "$dir/made-tests.log"; then return 1; fi
