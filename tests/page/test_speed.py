@@ -1,12 +1,16 @@
-"""How fast: the first paint, the stacks, and a flame graph of 100,000 frames that changes in each picture."""
+"""
+How fast: the first paint, the stacks, and a flame graph of 100,000 frames that changes in each picture.
+
+`make bench` measures the first load; these bounds find what is wrong by far, on a machine that does other things, too.
+"""
 
 import re
 
 from support.first_load import first_load
 
-PAINT = 1.0  # s, on a machine that does other things, too; 0.3 on a quiet one: it is printed
-FRAMES = 30  # a second
-COMPUTED = 0.4  # s of CPU time; some 0.16 with one process to show
+PAINT = 3.0  # s; 0.3 on a quiet one
+FRAME = 100  # ms; some 20
+COMPUTED = 1.0  # s of CPU time; some 0.16 with one process to show
 
 FLAME = """async () => {
     const folder = document.querySelector("script[src]").src.replace("main.js", "");
@@ -49,7 +53,7 @@ def test_flame_graph_of_100000(serve, tab, job):
     told = tab(serve(), watched=(watched.pid,)).page.evaluate(FLAME)
     print(told)
     assert told["count"] == 100000 and told["drawn"] > 1000
-    assert told["ms"] <= 1000 / FRAMES, told
+    assert told["ms"] <= FRAME, told
 
 
 def test_first_paint(serve, job, browser):
