@@ -86,13 +86,17 @@ static const char *text_of(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
-/* A process id says nothing on another host: "probing 4711 profile" is "probing -t @JOB:3 profile", or
- * of the whole job (rank -1). */
+/* What a command of a skill is of a job: its rank's, where nothing is in its place. */
+static const struct {
+    const char *rest, *instead;
+} of_job[] = {{" skill run comm", " hang"}, {" backtrace --ranks", " backtrace"}};
+
+/* A process id says nothing on another host: "probing 4711 profile" is "probing -t @JOB:3 profile". */
 static char *next_of(const char *next, const char *job, int rank)
 {
     static const char command[] = "probing ";
     char *text = NULL;
-    size_t len = 0, digits;
+    size_t len = 0, which;
     FILE *to = next ? open_memstream(&text, &len) : NULL;
     if (!to)
         return NULL;
@@ -100,11 +104,18 @@ static char *next_of(const char *next, const char *job, int rank)
         found = strstr(at, command);
         found = found ? found + strlen(command) : at + strlen(at);
         fwrite(at, 1, (size_t)(found - at), to);
-        digits = strspn(found, "0123456789");
-        if (digits && found[digits] == ' ') {
-            fprintf(to, rank < 0 ? "-t @%s" : "-t @%s:%d", job, rank);
-            found += digits;
-        }
+        size_t digits = strspn(found, "0123456789");
+        if (!digits || found[digits] != ' ')
+            continue;
+        found += digits;
+        for (which = 0; which < sizeof of_job / sizeof *of_job; which++)
+            if (strncmp(found, of_job[which].rest, strlen(of_job[which].rest)) == 0)
+                break;
+        bool all = which < sizeof of_job / sizeof *of_job;
+        fprintf(to, all || rank < 0 ? "-t @%s" : "-t @%s:%d", job, rank);
+        if (all)
+            fputs(of_job[which].instead, to);
+        found += all ? strlen(of_job[which].rest) : 0;
     }
     if (fclose(to) == 0)
         return text;
@@ -118,10 +129,13 @@ static bool add(struct likes *likes, const json_t *row, const char *job, int ran
     const char *skill = text_of(row, "skill"), *finding = text_of(row, "finding"),
                *where = text_of(row, "where"), *note = text_of(row, "note");
     int severity = severity_of(text_of(row, "severity"));
+    int late = -1; /* whom comm names */
     if (note && !*likes->note)
         snprintf(likes->note, sizeof likes->note, "rank %d: %s", rank, note);
     if (!skill || !finding || severity < 0)
         return true; /* an agent of another release */
+    if (rank < 0 && sscanf(finding, "rank %d makes", &late) != 1)
+        late = -1;
     PRB_AUTO_FREE char *key =
         key_of(prb_severity_name((enum prb_severity)severity), skill, finding, where);
     struct like *one = NULL;
@@ -137,7 +151,7 @@ static bool add(struct likes *likes, const json_t *row, const char *job, int ran
                              .key = PRB_STEAL(key),
                              .finding = strndup(finding, TEXT_MAX),
                              .where = where ? strndup(where, TEXT_MAX) : NULL,
-                             .next = next_of(text_of(row, "next"), job, rank),
+                             .next = next_of(text_of(row, "next"), job, rank < 0 ? late : rank),
                              .skill = strndup(skill, TEXT_MAX)};
     }
     if (!one || !one->finding || !one->skill ||

@@ -139,5 +139,7 @@ def test_skills(ask, start_ranks):
     done = ask("-t", "@{}".format(still.name), "skill", "run", "hang", "--seconds", "0.5", "--json")
     assert done.status == 15 and done.json["coverage"]["answered"] == "1-2", done.out + done.err
     assert any("-t @{}:".format(still.name) in (one["next"] or "") for one in done.json["findings"]), done.out
+    done = ask("-t", "@" + still.name, "skill", "run", "comm", "--seconds", "0.5", "--json")
+    assert done.status == 15 and [one["ranks"] for one in done.json["findings"]] == [""] and "2 ranks wait in collectives" in done.json["findings"][0]["finding"], done.out + done.err
     done = ask("-t", "@" + still.name, "skill", "run", "crash")
     assert done.status == 2 and "not for all ranks" in done.err
