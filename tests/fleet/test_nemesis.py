@@ -240,8 +240,10 @@ def test_hosts_killed(honest):
 def test_cut_off(honest):
     """Nothing goes to half of the hosts or comes from them; the bus has not seen it."""
     honest.proxy.cut()
-    found, told = honest.asker.look("other")
-    honest.proxy.mend()
+    try:
+        found, told = honest.asker.look("other")
+    finally:
+        honest.proxy.mend()
     assert first_half(found) == {"answered"} and second_half(found) == {"silent"}
     honest.asker.check(told, "other", set(range(HALF * EACH)))
     honest.whole()
