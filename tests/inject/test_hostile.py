@@ -374,7 +374,7 @@ def test_signals_reach_the_program_and_not_the_probe(probe):
         try:
             with open("/proc/{}/task/{}/status".format(probe.child.pid, tid)) as status:
                 told = dict(line.split(":", 1) for line in status)
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             continue  # it ended
         name, blocked = told["Name"].strip(), int(told["SigBlk"], 16)
         if name.startswith("probing"):

@@ -32,11 +32,14 @@ class Job:
             return struct.unpack("<5Q", file.read(40))
 
     def threads(self):
-        """[(state, pid of its tracer)]"""
+        """[(state, pid of its tracer)]; a helper of an injection may end meanwhile."""
         told = []
         for tid in os.listdir("/proc/{}/task".format(self.pid)):
-            with open("/proc/{}/task/{}/status".format(self.pid, tid)) as file:
-                lines = dict(line.split(":\t", 1) for line in file if ":\t" in line)
+            try:
+                with open("/proc/{}/task/{}/status".format(self.pid, tid)) as file:
+                    lines = dict(line.split(":\t", 1) for line in file if ":\t" in line)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
             told.append((lines["State"][0], int(lines["TracerPid"])))
         return told
 
