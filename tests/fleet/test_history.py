@@ -3,19 +3,26 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
 from nats_client import Client
 from support.injection import wait_until
 from support.rings import Writer
-from support.target import PROBING
+from support.target import PROBING, SRCDIR
 from test_agents import Cluster, pytestmark  # noqa: F401
 
 COLUMNS = "step:integer\nloss:real\nnote:text\n"
+
+
+def source(*names):
+    with open(os.path.join(SRCDIR, *names)) as file:
+        return file.read()
 
 
 class Recorded(Cluster):
@@ -40,12 +47,18 @@ class Recorded(Cluster):
         with open("/proc/{}/stat".format(pid)) as file:
             started = file.read().rsplit(")", 1)[1].split()[19]
         self.pids[rank] = pid
-        self.writers[rank] = Writer(os.path.join(data, "{}-{}".format(inner, started)), "losses", COLUMNS)
+        folder = os.path.join(data, "{}-{}".format(inner, started))
+        self.writers[rank] = Writer(folder, "losses", COLUMNS)
+        self.writers[rank].folder = folder
 
     def record(self, file, *options):
         done = self.at(self.hosts.hub, "cluster", "record", file, *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def look(self):
+        with self.hosts.hub.network():
+            return Client(self.bus.file("look"))
 
     def rows(self, file):
         done = self.at(self.hosts.hub, "-t", file, "query", "SELECT rank, step, loss, note FROM python.losses ORDER BY 1, 2", "-f", "json")
@@ -146,13 +159,63 @@ def test_settings(job):
     file = os.path.join(job.bus.home, "set.db")
     job.writers[0].write(20000, 0.5, "set")
     wait_until(lambda: job.record(file, "--once") and (0, 20000, 0.5, "set") in job.rows(file))
-    with job.hosts.hub.network():
-        client = Client(job.bus.file("look"))
+    client = job.look()
     client.subscribe("_INBOX.look.>")
     client.publish("$JS.API.DIRECT.GET.probing_history", {"last_by_subj": "probing.v1.job.history.losses"}, "_INBOX.look.1")
     row = json.loads(client.next().body.decode().splitlines()[-1])
     client.close()
     assert row == {"_job": "job", "_process": row["_process"], "rank": 0, "host": "node1", "step": 20000, "loss": 0.5, "note": "set"}
+
+
+# Each line of input is a statement; the last one's rows are printed as JSON lines.
+CLICKHOUSE = """
+import json, sys
+from chdb import session
+one = session.Session()
+for line in sys.stdin:
+    told = one.query(json.loads(line))
+print(told, end="")
+"""
+
+
+@pytest.mark.skipif("PROBING_CHDB" not in os.environ, reason="a Python with chdb, ClickHouse's parser and engine: PROBING_CHDB")
+def test_clickhouse(job):
+    """The example's statements are ClickHouse's, and it takes what an agent publishes; only its NATS engine is left out, which chdb has not."""
+    host = job.hosts.all[0]
+    columns = re.findall(r'"(\w+:\w+)', re.search(r"PRB_TRACE_STEPS_COLUMNS(.*?)\nenum", source("lib", "training", "trace.h"), re.S)[1])
+    job.writers["steps"] = Writer(job.writers[0].folder, "torch_step_timing", "\n".join(columns) + "\n")
+    job.at(host, "cluster", "detach")
+    job.attach(host, "--history", "losses,torch_step_timing", "--every", "0.1")
+    now = int(time.time()) + 0.25  # what is 90 days old is not kept
+    values = {"end": now, "duration": 250000000, "data": None, "forward": 1}
+    client = job.look()
+    client.subscribe("_INBOX.look.>")
+
+    def published(table):
+        client.publish("$JS.API.DIRECT.GET.probing_history", {"last_by_subj": "probing.v1.job.history." + table}, "_INBOX.look.1")
+        return client.next().body.decode()
+
+    def steps_are_there():
+        for step in range(3):
+            job.writers["steps"].write(*(dict(values, step=step).get(name.split(":")[0], 0) for name in columns))
+        return "forward" in published("torch_step_timing")
+
+    wait_until(steps_are_there)
+    job.writers[0].write(40000, float("nan"), 'a\\b "c" \u00e4')
+    wait_until(lambda: "40000" in published("losses"))
+    sql = re.sub(r"ENGINE = NATS.*?;", "ENGINE = Null;", re.sub(r"--.*", "", source("examples", "cluster", "clickhouse.sql")), flags=re.S)
+    insert = "INSERT INTO probing.{} SETTINGS input_format_skip_unknown_fields = 1 FORMAT JSONEachRow {}"
+    statements = [one.strip() for one in sql.split(";") if one.strip()] + [
+        insert.format("steps_queue", published("torch_step_timing")),
+        "CREATE TABLE probing.losses(step Int64, loss Float64, note String, rank Int32, host String) ENGINE = Memory", insert.format("losses", published("losses")),
+        "SELECT (SELECT (count() > 0, min(toUnixTimestamp64Micro(time)), max(duration), max(forward), countIf(data IS NULL) = count(), min(job), min(host), max(rank)) "
+        "FROM probing.steps) AS steps, isNaN(loss) AS nan, note FROM probing.losses WHERE step = 40000 "
+        "FORMAT JSONEachRow"]
+    client.close()
+    done = subprocess.run([os.environ["PROBING_CHDB"], "-c", CLICKHOUSE], input="".join(json.dumps(one) + "\n" for one in statements), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"steps": [1, int(now * 1e6), 0.25, 1e-9, 1, "job", "node1", 0], "nan": 1, "note": 'a\\b "c" \u00e4'}, done.stdout
 
 
 def test_left_by_a_namespace(job):
