@@ -1,5 +1,6 @@
 """Agents on a bus: ranks of two hosts as one job, and what is said when an agent, a host or the bus is not there."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -149,8 +150,9 @@ def children(pid):
     """Of all threads of a process."""
     found = []
     for tid in os.listdir("/proc/{}/task".format(pid)):
-        with open("/proc/{}/task/{}/children".format(pid, tid)) as file:
-            found += map(int, file.read().split())
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            with open("/proc/{}/task/{}/children".format(pid, tid)) as file:
+                found += map(int, file.read().split())
     return found
 
 
