@@ -4,6 +4,7 @@ PROBING_RELEASE=FOLDER has the files, PROBING_ROOTS=FOLDER the roots, which debo
 are missing.
 """
 
+import ensurepip
 import glob
 import os
 import re
@@ -84,6 +85,10 @@ def check_demo(told):
 def test_wheel(python_root, record_property):
     """pip without a network; then the demo."""
     python_root.run("python3 -m venv /v")
+    if python_root.folder.endswith("focal-bare"):  # its pip is older than 20.3
+        (newer,) = glob.glob(os.path.join(os.path.dirname(ensurepip.__file__), "_bundled", "pip-*.whl"))
+        shutil.copy(newer, os.path.join(python_root.folder, "dist"))
+        python_root.run("pip -q install --no-index /dist/pip-*.whl")
     began = time.monotonic()
     told = python_root.run("pip -q install --no-index /dist/probing_c-*.whl\n" + DEMO)
     record_property("seconds", time.monotonic() - began)
