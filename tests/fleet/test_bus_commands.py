@@ -24,6 +24,7 @@ HOSTS = ["node1", "node1", "node2", "node2"]
 class Job(Cluster):
     def __init__(self):
         super().__init__(PROGRAM)
+        self.known = None
         self.folder = tempfile.mkdtemp(prefix="commands-")
         self.crashes = os.path.join(self.folder, "crashes")
         os.mkdir(self.crashes, 0o700)
@@ -39,8 +40,9 @@ class Job(Cluster):
         return found["rows"]
 
     def pids(self):
-        """As the hosts number them."""
-        return {row["rank"]: row["pid"] for row in self.rows("query", "-f", "json", "SELECT rank, pid FROM cluster.ranks, (SELECT 1 FROM system.process LIMIT 1)")}
+        """As the hosts number them; they stay the same."""
+        self.known = self.known or {row["rank"]: row["pid"] for row in self.rows("query", "-f", "json", "SELECT rank, pid FROM cluster.ranks, (SELECT 1 FROM system.process LIMIT 1)")}
+        return self.known
 
     def end(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -143,9 +145,8 @@ def test_tables_of_the_asker(job):
     joined = job.rows("query", "-f", "json", "SELECT r.rank, r.host, r.node_rank, r.world_size, r.pid = p.pid AS same "
                       "FROM cluster.ranks r JOIN system.process p ON p.rank = r.rank ORDER BY 1")
     assert joined == [{"rank": rank, "host": HOSTS[rank], "node_rank": rank // 2, "world_size": 4, "same": 1} for rank in range(4)]
-    for table in ("cluster.groups", "comm_metrics"):
-        done = job.ask("query", "-f", "json", "SELECT * FROM " + table)
-        assert done.returncode == 0 and json.loads(done.stdout)["rows"] == [], done.stderr
+    done = job.ask("query", "-f", "json", "SELECT 1 FROM cluster.groups UNION ALL SELECT 2 FROM comm_metrics")
+    assert done.returncode == 0 and json.loads(done.stdout)["rows"] == [], done.stderr
     chosen = job.ask("query", "-f", "json", "SELECT rank, host FROM system.process WHERE rank IN (0, 3) ORDER BY 1")
     found = json.loads(chosen.stdout)
     assert [tuple(row.values()) for row in found["rows"]] == [(0, "node1"), (3, "node2")] and found["coverage"]["expected"] == 2
