@@ -161,6 +161,7 @@ def begin(case, guilty, job, address, device, spaces):
     for rank in range(RANKS):
         pids.append(os.fork())
         if not pids[-1]:
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             os.environ.update(RANK=str(rank), LOCAL_RANK="0" if spaces else str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR=address,
                               MASTER_PORT=str(port), PROBING_JOB=job, GLOO_SOCKET_IFNAME=device)
             os.close(reader)
