@@ -283,11 +283,14 @@ static bool find_shape(struct collector *collector, prb_addr generations, bool l
     const struct prb_layout *layout = &collector->py->layout;
     const struct shape shapes[] = {
         {PRB_OFF(layout, gc_head, size), PRB_OFF(layout, gc_generation, size)}, {24, 32}, {32, 48}};
+    /* A distribution may have taken a later release's change: Debian 13's 3.13.5 has 3.13.18's. */
+    const int moved[] = {0, -4, 4};
     for (int tries = live ? TRIES : 1; tries > 0; tries--) {
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             collector->shape = shapes[i];
-            if (shape_fits(collector, generations))
-                return true;
+            for (size_t j = 0; j < sizeof moved / sizeof *moved; j++)
+                if (shape_fits(collector, generations + (prb_addr)moved[j]))
+                    return true;
         }
         if (tries > 1)
             pause_ms(1);
