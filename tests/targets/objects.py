@@ -1,5 +1,6 @@
 """Objects of many classes, counted and measured by the interpreter itself.  "churn": another thread makes and drops more.
-"ring": the frozen objects' list leads into a ring of young ones (CPython 3.8 and later)."""
+"ring": the frozen objects' list leads into a ring of young ones (CPython 3.8 and later).  "release": it says that it is an
+earlier or later release of its 3.13, as one that a distribution has patched."""
 
 import collections
 import ctypes
@@ -69,8 +70,16 @@ def ring(frozen):
     return pair
 
 
+def change_release():
+    offsets = (ctypes.c_uint64 * 2).in_dll(ctypes.pythonapi, "_PyRuntime")  # _Py_DebugOffsets: cookie, version
+    assert offsets[1] == sys.hexversion
+    offsets[1] = 0x030d05f0 if sys.hexversion >= 0x030d1200 else 0x030d12f0  # 3.13.5, 3.13.18
+
+
 KEPT = make()
 gc.collect()
+if "release" in sys.argv:
+    change_release()
 if "freeze" in sys.argv and hasattr(gc, "freeze"):
     gc.freeze()
 if "churn" in sys.argv:
