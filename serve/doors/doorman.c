@@ -14,13 +14,15 @@
 #include "serve/doors/log.h"
 
 #define PEEKED 16
+#define SHUT_MS 100
 #define EVENTS 32
 
 struct doorman {
     const struct prb_serve *serve;
     const struct prb_doors *doors;
     int epoll;
-    int spare; /* a descriptor to give up when there are no more */
+    int spare; /* a descriptor to give up when there are no more; -1: even that was taken */
+    bool shut; /* nobody is let in for a moment */
     prb_door_fn *give;
     void *context;
 };
@@ -75,6 +77,27 @@ static void look(struct doorman *man, struct prb_guest *guest)
     man->give(man->context, guest, speaks);
 }
 
+static bool watch_doors(struct doorman *man, int operation, uint32_t events)
+{
+    const int *doors[] = {&man->doors->local, &man->doors->tcp};
+    for (size_t i = 0; i < sizeof doors / sizeof *doors; i++) {
+        struct epoll_event event = {.events = events, .data.ptr = (void *)doors[i]};
+        if (*doors[i] >= 0 && epoll_ctl(man->epoll, operation, *doors[i], &event) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Another thread may take the descriptor that was given up: then the doors rest until there is one. */
+static void keep_spare(struct doorman *man)
+{
+    man->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool shut = man->spare < 0;
+    if (shut != man->shut)
+        watch_doors(man, EPOLL_CTL_MOD, shut ? 0 : EPOLLIN);
+    man->shut = shut;
+}
+
 /* Without a descriptor a connection would wait at the door, and wake us for ever. */
 static void turn_away(struct doorman *man, int door)
 {
@@ -84,7 +107,7 @@ static void turn_away(struct doorman *man, int door)
     int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0)
         close(fd);
-    man->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    keep_spare(man);
     prb_serve_log(man->serve->log, "a connection is turned away: too many open files");
 }
 
@@ -116,12 +139,10 @@ static void let_in(struct doorman *man, int door, bool local)
 
 static bool open_doors(struct doorman *man)
 {
-    const struct prb_doors *doors = man->doors;
     man->epoll = epoll_create1(EPOLL_CLOEXEC);
     man->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return man->epoll >= 0 && watch(man, man->serve->options->stop_fd, NULL, 0) &&
-           watch(man, doors->local, (void *)&doors->local, 0) &&
-           (doors->tcp < 0 || watch(man, doors->tcp, (void *)&doors->tcp, 0));
+           watch_doors(man, EPOLL_CTL_ADD, EPOLLIN);
 }
 
 void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors, prb_door_fn *give,
@@ -133,7 +154,10 @@ void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors,
     if (stop)
         prb_serve_log(serve->log, "no connection can be taken: %s", strerror(errno));
     while (!stop) {
-        int count = epoll_wait(man.epoll, events, EVENTS, prb_guests_sweep(serve->guests));
+        int wait = prb_guests_sweep(serve->guests);
+        int count = epoll_wait(man.epoll, events, EVENTS, man.shut ? SHUT_MS : wait);
+        if (man.shut)
+            keep_spare(&man);
         for (int i = 0; i < count; i++) {
             void *what = events[i].data.ptr;
             if (!what)
@@ -146,6 +170,7 @@ void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors,
     }
     for (struct prb_guest *guest; (guest = prb_guests_at_door(serve->guests));)
         prb_guest_free(guest);
-    close(man.spare);
+    if (man.spare >= 0)
+        close(man.spare);
     close(man.epoll);
 }

@@ -228,12 +228,14 @@ def is_idle(pid):
     return cpu(pid) - began < 0.1
 
 
-def test_no_more_descriptors(tmp_path, serve):
+@pytest.mark.parametrize("beyond", [10, -100], ids=["later", "not even the spare one"])
+def test_no_more_descriptors(tmp_path, serve, beyond):
     """A connection that cannot be had is turned away: it neither stays at the door nor keeps the server busy."""
     server = serve()
+    assert server.alive()  # its doors are open: it has what it needs for that
     hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     used = max(int(name) for name in os.listdir("/proc/{}/fd".format(server.pid)))
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used + 10, hard))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (max(used + beyond, 3), hard))
     opened = []
     for _ in range(60):
         with contextlib.suppress(OSError):
