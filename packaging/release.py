@@ -24,7 +24,7 @@ from typing import Any, Dict, List, Set, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PLACE = "/mnt"  # where the folder of the build is while an .rpm is made
+PLACE = "/mnt"  # where the folder of the build is while .deb and .rpm are made
 PARTS = ("sdist", "wheel", "deb", "rpm")
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
@@ -62,6 +62,13 @@ class Release:
                 sys.stderr.write(text.read()[-6000:])
             raise SystemExit("release: {} failed".format(" ".join(words)))
 
+    def run_at_place(self, name: str, words: List[str], folder: str, **more: str) -> None:
+        """The folder of the build stands at PLACE, in a mount namespace of its own: what is made notes that path, and what is compiled for one
+        package serves the other."""
+        own = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+        script = 'mount --bind "$0" {} && cd "$1" && shift && exec "$@"'.format(PLACE)
+        self.run(name, own + ["sh", "-c", script, self.work] + [word.replace(self.work, PLACE) for word in [folder] + words], "/", **more)
+
     def unpacked(self, folder: str) -> str:
         """The source archive in a folder; the top of its tree."""
         shutil.rmtree(os.path.join(folder, self.base), ignore_errors=True)
@@ -70,10 +77,11 @@ class Release:
         return os.path.join(folder, self.base)
 
     def flags(self, name: str) -> str:
-        """Debian's options of the preprocessor, the compiler or the linker."""
+        """Debian's options of the preprocessor, the compiler or the linker, for the tree at PLACE."""
         done = subprocess.run(["dpkg-buildflags", "--get", name], cwd=self.place, stdout=subprocess.PIPE, check=True, encoding="utf-8",
                               env=dict(self.environment, DEB_BUILD_MAINT_OPTIONS="hardening=+bindnow"))
-        return done.stdout.strip().replace(self.place + "=", os.path.join(self.place, self.base) + "=")
+        there = self.place.replace(self.work, PLACE)
+        return done.stdout.strip().replace(self.place + "=", os.path.join(there, self.base) + "=")
 
     # ---- the parts ----
 
@@ -96,8 +104,8 @@ class Release:
         shutil.copytree(os.path.join(top, "packaging", "debian"), os.path.join(top, "debian"))
         options = {"DEB_BUILD_OPTIONS": "nocheck noautodbgsym parallel=" + self.jobs, "DEB_BUILD_PROFILES": "nocheck"}
         self.run("deb", ["dpkg-checkbuilddeps"], top, **options)
-        self.run("deb", ["debian/rules", "build"], top, **options)
-        self.run("deb", ["debian/rules", "binary"], top, **options)
+        self.run_at_place("deb", ["debian/rules", "build"], top, **options)
+        self.run_at_place("deb", ["debian/rules", "binary"], top, **options)
         architecture = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout.strip()
         with open(os.path.join(top, "debian", "changelog"), encoding="utf-8") as changelog:
             version = re.findall(r"\((.*?)\)", changelog.readline())[0]
@@ -114,16 +122,13 @@ class Release:
         for path in (os.path.join(self.folder, self.base + ".tar.gz"), os.path.join(self.unpacked(self.place), "packaging", "rpm", "probing.spec")):
             shutil.copy(path, sources)
             os.utime(os.path.join(sources, os.path.basename(path)), (int(self.environment["SOURCE_DATE_EPOCH"]),) * 2)
-        # An .rpm notes where it was built: the folder stands at one place while it is (in a mount namespace of its own).
         defined = {"_topdir": top, "_sourcedir": sources, "_builddir": self.place, "_smp_mflags": "-j" + self.jobs, "_buildhost": "localhost", "dist": "%{nil}",
                    "debug_package": "%{nil}", "build_cppflags": self.flags("CPPFLAGS"), "optflags": self.flags("CFLAGS"), "build_ldflags": self.flags("LDFLAGS"),
                    "use_source_date_epoch_as_buildtime": "1", "clamp_mtime_to_source_date_epoch": "1", "source_date_epoch_from_changelog": "0"}
         words = ["rpmbuild", "-ba", "--nodeps"]
         for name, value in defined.items():
             words += ["--define", "{} {}".format(name, value)]
-        words = [word.replace(self.work, PLACE) for word in words + [os.path.join(sources, "probing.spec")]]
-        own = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
-        self.run("rpm", own + ["sh", "-c", 'mount --bind "$0" {} && exec "$@"'.format(PLACE), self.work] + words, top)
+        self.run_at_place("rpm", words + [os.path.join(sources, "probing.spec")], top)
         for folder, _, names in os.walk(top):
             for name in names:
                 if name.endswith(".rpm"):
