@@ -196,7 +196,7 @@ def vendored_scripts() -> List[Dict[str, Any]]:
 
 
 def main(words: List[str]) -> None:
-    if not words or any(part not in PARTS for part in words[1:]):
+    if not words or words[0].startswith("-") or any(part not in PARTS for part in words[1:]):
         raise SystemExit(__doc__)
     folder, parts = words[0], words[1:] or list(PARTS)
     shutil.rmtree(folder, ignore_errors=True)
