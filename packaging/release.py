@@ -46,7 +46,8 @@ class Release:
         self.place = os.path.join(work, "build")
         os.makedirs(self.place)
         if shutil.which("ccache"):
-            self.environment.update(CC="ccache gcc", CCACHE_DIR=os.environ.get("CCACHE_DIR", os.path.join(work, "ccache")))
+            # rpmbuild has a LANG of its own, which would be part of what an object is found by.
+            self.environment.update(CC="ccache gcc", CCACHE_SLOPPINESS="locale", CCACHE_DIR=os.environ.get("CCACHE_DIR", os.path.join(work, "ccache")))
 
     def say(self, text: str) -> None:
         print("[{:3.0f} s] {}".format(time.monotonic() - self.began, text), flush=True)
