@@ -1,4 +1,4 @@
-"""Jobs whose ranks are plain programs, and jobs over gloo that hang."""
+"""A bus, jobs whose ranks are plain programs, and jobs over gloo that hang."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from bus import Bus
 from support.target import DEADLINE, PROBING, TARGETS
 from support.torch_python import torch_python
 
@@ -31,6 +32,15 @@ class Done:
     @property
     def json(self):
         return json.loads(self.out)
+
+
+@pytest.fixture(scope="module")
+def bus():
+    """A bus that runs, on this host."""
+    one = Bus()
+    one.up()
+    yield one
+    one.remove()
 
 
 @pytest.fixture(scope="session")

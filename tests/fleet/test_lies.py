@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bus import Bus, missing
+from bus import missing
 from nats_client import Client
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -45,14 +45,6 @@ class Liar(threading.Thread):
                 def send(body, subject=asked.reply, id_=asked.json["id"], part="1/1", **headers):
                     self.client.publish(subject, body, headers=dict({"Probing-Host": KEY, "Probing-Id": id_, "Probing-Part": part}, **headers))
                 self.lie(send, asked.json)
-
-
-@pytest.fixture(scope="module")
-def bus():
-    one = Bus()
-    one.up()
-    yield one
-    one.remove()
 
 
 def honest(send, request):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bus import Bus, missing
+from bus import missing
 from fakes import Fakes, Record, shown, states
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -18,14 +18,6 @@ RANKS = int(os.environ.get("PROBING_FLEET_RANKS", 512))
 EACH = 8
 PARTIAL = 15
 RECORD = Record()
-
-
-@pytest.fixture(scope="module")
-def bus():
-    one = Bus()
-    one.up()
-    yield one
-    one.remove()
 
 
 @pytest.fixture(scope="module")

@@ -102,14 +102,6 @@ class Agent:
 
 
 @pytest.fixture(scope="module")
-def bus():
-    one = Bus()
-    one.up()
-    yield one
-    one.remove()
-
-
-@pytest.fixture(scope="module")
 def agent(bus):
     one = Agent(bus, nice="13", heartbeat="1s", scan="0.5s", part_bytes="16K")
     yield one
