@@ -120,7 +120,9 @@ static bool find_begin(struct prb_export *export, struct prb_error *err)
         if (!isfinite(last.since))
             continue;
         export->since = last.since;
-        if (!tables[i].steps)
+        if (tables[i].steps)
+            export->until = last.latest; /* the job goes on meanwhile */
+        else
             export->since =
                 last.latest - (export->options->seconds > 0 ? export->options->seconds : SECONDS);
         return true;
@@ -182,7 +184,8 @@ bool prb_export_write(struct prb_db *db, const struct prb_export_format *format,
                       struct prb_exported *out, struct prb_error *err)
 {
     struct prb_exported counts = {0};
-    PRB_AUTO(export) struct prb_export export = {.db = db, .options = options, .out = &counts};
+    PRB_AUTO(export)
+    struct prb_export export = {.db = db, .options = options, .out = &counts, .until = INFINITY};
     /* Scalars are few: all of them, unless some are asked for. */
     bool all = format->folder && !options->steps && options->seconds <= 0;
     if (!prb_export_read_columns(&export, err) || (!all && !find_begin(&export, err)) ||

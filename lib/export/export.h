@@ -35,6 +35,7 @@ struct prb_export {
     const struct prb_export_options *options;
     struct prb_exported *out;
     double since; /* s since the epoch: rows before are left out */
+    double until; /* the time of the last step's row when since was found; later ones are none */
     struct prb_export_column *columns;
     size_t column_count, column_cap;
     struct prb_export_process *processes;

@@ -120,7 +120,7 @@ bool prb_export_rows(struct prb_export *export, const char *table, const char *c
     }
     prb_buf_addf(&sql, " FROM %s", table);
     if (!newest)
-        prb_buf_addf(&sql, " WHERE %s >= %.6f", time, export->since);
+        prb_buf_addf(&sql, " WHERE %s >= %.17g", time, export->since - PRB_TRACE_SAME_NS * 1e-9);
     prb_buf_addf(&sql, " ORDER BY %s%s", time, newest ? " DESC" : "");
     if (!prb_buf_ok(&sql))
         return prb_nomem(err);

@@ -29,8 +29,9 @@ static bool take_timed(struct prb_export *export, struct prb_export_process *pro
     (void)context;
     if (step == INT64_MIN)
         step = prb_export_integer(&row[LOCAL]);
-    if (isnan(duration) || end - duration < export->since - PRB_TRACE_SAME_NS * 1e-9)
-        return true; /* it began before the time that is wanted */
+    if (isnan(duration) || end > export->until ||
+        end - duration < export->since - PRB_TRACE_SAME_NS * 1e-9)
+        return true; /* it ended after, or began before, the time that is wanted */
     step_name(name, sizeof name, step);
     prb_export_slice(export, track, name, end - duration, duration, 1);
     for (size_t i = NOTES; columns[i]; i++)
@@ -43,10 +44,13 @@ static bool take_timed(struct prb_export *export, struct prb_export_process *pro
 static bool take_counted(struct prb_export *export, struct prb_export_process *process,
                          const struct prb_value *row, void *context)
 {
-    int64_t now = prb_trace_ns(prb_export_real(&row[0]));
+    double time = prb_export_real(&row[0]);
+    int64_t now = prb_trace_ns(time);
     uint32_t track = prb_export_track_of(export, process, PRB_EXPORT_STEPS, 0, "steps");
     char name[40];
     (void)context;
+    if (time > export->until)
+        return true;
     if (process->step_began != INT64_MIN && now != INT64_MIN) {
         step_name(name, sizeof name, process->step);
         prb_trace_slice(&export->trace, track, name, process->step_began, now, 1);

@@ -1,9 +1,12 @@
 """probing export: what tables have becomes a timeline, the same in each format; rows are made up, so that every number is known."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -119,6 +122,37 @@ def test_last_and_duration(job, tmp_path):
         found, _ = exported(job, tmp_path / "steps.pftrace", *options)
         steps = [one for one in found["process"]["steps"] if one.depth == 0]
         assert [one.name for one in steps] == ["step {}".format(n + 100) for n in range(first, 31)], options
+
+
+@pytest.mark.parametrize("table, columns, row", [
+    ("torch_step_timing", STEPS, lambda n, now: (now, n, n, 2e-6, None, None, None, None, None)),
+    ("steps", "time:time\nstep:integer", lambda n, now: (now, n))], ids=["timed", "counted"])
+def test_steps_that_end_meanwhile(tmp_path, table, columns, row):
+    """A job goes on while it is read: so many steps as were asked for are still so many."""
+    folder, ends, written = str(tmp_path / "1-1"), threading.Event(), threading.Event()
+    writer = rings.Writer(folder, table, columns)
+
+    def work():
+        for n in itertools.count():
+            writer.write(*row(n, time.time()))
+            if n == 10:
+                written.set()
+            if ends.is_set():
+                return
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        assert written.wait(DEADLINE)
+        for _ in range(5):
+            found, told = exported(folder, tmp_path / "steps.pftrace", "--last", "4")
+            names = [one.name for one in found["process"]["steps"] if one.depth == 0]
+            first = int(names[0].split()[1])
+            assert names == ["step {}".format(n) for n in range(first, first + 4)] and "4 steps of 1 process" in told
+    finally:
+        ends.set()
+        worker.join()
+        writer.kill()
 
 
 def test_slices_that_overlap_get_tracks_of_their_own(tmp_path):
