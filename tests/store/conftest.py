@@ -1,13 +1,15 @@
 """A target that records, and a store of the test's own."""
 
+import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
 from support.rings import Writer, folder_of
-from support.target import DEADLINE, PROBING, probing
+from support.target import DEADLINE, PROBING, TARGETS, probing
 
 COLUMNS = "step:integer:count\nloss:real\nnote:text\ntimestamp:time"
 
@@ -53,10 +55,20 @@ def store(tmp_path, monkeypatch):
         child.wait(DEADLINE)
 
 
+def of_one_name(folder):
+    """tests/targets/hung.py by a name that no other process has: a name means a live process first, and other tests run that program, too."""
+    name = "recorder_{}_{}.py".format(os.getpid(), time.monotonic_ns())
+    os.symlink(os.path.abspath(os.path.join(TARGETS, "hung.py")), str(folder / name))
+    return name
+
+
 @pytest.fixture
-def recorder(start, any_python, store):
+def recorder(start, any_python, store, tmp_path):
     """A process with a folder of rings, and its writers."""
-    target = start(any_python, "hung.py", variables={"PROBING_DATA_DIR": str(store.data)}).settle()
+    where = {} if any_python.root else {"folder": str(tmp_path)}  # it sees files of its own root alone
+    name = of_one_name(tmp_path) if where else "hung.py"
+    target = start(any_python, name, variables={"PROBING_DATA_DIR": str(store.data)}, **where).settle()
+    target.name = name
     target.rings = pathlib.Path(folder_of(store.data, target.pid))
     writers = []
 

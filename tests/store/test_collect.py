@@ -47,7 +47,8 @@ def test_the_job_is_gone(recorder, store, by):
     recorder.end()
     (file,) = store.files()
     shutil.rmtree(str(recorder.rings))
-    names = {"pid": recorder.pid, "command": "targets/hung.py", "job": file.name.split("-")[0], "file": file}
+    names = {"pid": recorder.pid, "command": "/" + recorder.name, "job": file.name.split("-")[0], "file": file}
+    assert names["job"] == recorder.name
     assert query(names[by], ALL) == expected(30)
     assert query(names[by], "SELECT n, pid, rank FROM other") == [{"n": 7, "pid": recorder.pid, "rank": None}]
     assert [one["table_name"] for one in query(names[by], "SHOW TABLES")][-3:] == ["events", "other", "training_logs"]

@@ -11,7 +11,7 @@ import time
 
 BUILD = os.path.join(os.environ.get("BUILDDIR", "."), "tests")
 ROUNDS = int(os.environ.get("PROBING_INJECT_ROUNDS", "60"))
-DEADLINE = 60
+DEADLINE = 120
 HEAD, LANES_MAX = 512, 512
 READY, LANES, DAMAGE, LOADS = range(4)  # targets/report.h
 
