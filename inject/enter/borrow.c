@@ -516,22 +516,38 @@ static void *stop_main(void *argument)
     return in_the_stop(stop) ? stop : NULL;
 }
 
+/* Why a thread does not stop in time. */
+static enum prb_unfit what_delays(const struct stop *stop)
+{
+    char path[64];
+    struct prb_stat stat;
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)prb_proc_pid(stop->chooser->proc),
+             (int)stop->choice->tid);
+    if (!prb_stat_of(path, &stat))
+        return PRB_UNFIT_MOVED;
+    /* Our interrupt has woken it, unless it waits for a disk, say. */
+    return stat.state == 'R' || stat.state == 'S' ? PRB_UNFIT_NO_CPU : PRB_UNFIT_STATE;
+}
+
 /* Wait for the tracer; cancel it when its thread does not stop, which releases the thread.  Signals
  * are blocked until then.  But a target can hang in a remote call (on a page that it fills itself),
  * and then signals are let through, so that the user can end us. */
 static bool join(struct stop *stop, pthread_t tracer, const sigset_t *signals)
 {
     void *good;
+    enum prb_unfit why = PRB_UNFIT_STATE;
     bool done = prb_join_within(tracer, FIRST_STOP_NS, &good);
-    if (!done && !stop->touched)
+    if (!done && !stop->touched) {
+        why = what_delays(stop);
         pthread_cancel(tracer);
+    }
     if (!done && !prb_join_within(tracer, LONGEST_STOP_NS, &good)) {
         pthread_sigmask(SIG_SETMASK, signals, NULL);
         pthread_join(tracer, &good);
     }
     pthread_sigmask(SIG_SETMASK, signals, NULL);
     if (good == PTHREAD_CANCELED)
-        stop->borrowed->why = PRB_UNFIT_STATE;
+        stop->borrowed->why = why;
     return good != NULL;
 }
 

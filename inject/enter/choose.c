@@ -224,6 +224,7 @@ void prb_choose_explain(const struct prb_chooser *chooser, char *out, size_t siz
         [PRB_UNFIT_MOVED] = "never still",
         [PRB_UNFIT_SIGNAL] = "flooded with signals",
         [PRB_UNFIT_CONFINED] = "under a seccomp filter of its own",
+        [PRB_UNFIT_NO_CPU] = "ready to run and given no CPU",
     };
     size_t used = 0;
     *out = '\0';

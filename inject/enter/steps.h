@@ -84,6 +84,7 @@ enum prb_unfit {
     PRB_UNFIT_MOVED,
     PRB_UNFIT_SIGNAL,
     PRB_UNFIT_CONFINED,
+    PRB_UNFIT_NO_CPU,
     PRB_UNFIT_COUNT,
 };
 
