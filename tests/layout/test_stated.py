@@ -61,7 +61,7 @@ def ask_gdb(path, questions):
     for question in questions:
         command += ["-ex", "output " + question, "-ex", "echo \\n@\\n"]
     done = subprocess.run(command + [path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True,
-                          timeout=120)
+                          timeout=240)
     answers = [answer.strip() for answer in done.stdout.split("\n@\n")]
     return {question: int(answer) if answer.lstrip("-").isdigit() else None
             for question, answer in zip(questions, answers)}

@@ -181,8 +181,11 @@ class Probed:
             library = inner + "/libprobe.so"
         for old in glob.glob(runtime + "/probing/*.sock"):
             os.unlink(old)
-        variables = dict({"XDG_RUNTIME_DIR": inside, "PROBING_DATA_DIR": inside + "/data"}, **options.pop("variables", {}))
+        variables = dict({"XDG_RUNTIME_DIR": inside, "PROBING_DATA_DIR": inside + "/data", "PROBING_EVAL_GIL_TIMEOUT": str(DEADLINE)},
+                         **options.pop("variables", {}))
         self.target = start(python, "probed.py", library, *program, variables=variables, **options)
+        if not program:
+            self.target.settle()  # "parked" is about to wait when it says that it is ready
         self.pid = self.target.pid
         pattern = runtime + "/probing/*.sock"
         wait_until(lambda: glob.glob(pattern))

@@ -101,7 +101,7 @@ class CTarget:
         with open("/proc/{}/stat".format(self.pid)) as stat:
             return stat.read().rsplit(")", 1)[1].split()[0]
 
-    def unharmed(self, moving=None, seconds=20):
+    def unharmed(self, moving=None, seconds=DEADLINE):
         """Alive, nothing damaged, and every lane (moving: those) goes on."""
         before = self.report.progress()
         lanes = range(len(before)) if moving is None else moving
@@ -124,7 +124,7 @@ class CTarget:
             self.child.send_signal(signal.SIGCONT)
             self.child.terminate()  # not kill: calls.c removes what outlives a process
             try:
-                self.child.wait(5)
+                self.child.wait(30)
             except subprocess.TimeoutExpired:
                 self.child.kill()
         self.child.wait(DEADLINE)
@@ -144,10 +144,10 @@ def told(done):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def inject(pid, count=1, **more):
-    """The driver's account; no injection may hang."""
-    done = subprocess.run(injector(pid, count, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=DEADLINE + 25 * count, encoding="utf-8")
+def inject(pid, count=1, wait=20, **more):
+    """The driver's account; no injection may hang.  wait: seconds for a safe thread, many where a busy machine gives it no CPU."""
+    done = subprocess.run(injector(pid, count, wait=wait, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=DEADLINE + 65 * count, encoding="utf-8")
     account = told(done)
     assert done.returncode == 0 and not account["hung"], account
     return account

@@ -49,7 +49,7 @@ def ask(command):
     """What an interpreter says of itself, or None."""
     try:
         done = subprocess.run([*command, "-c", ABOUT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL, timeout=20, check=True)
+                              stdin=subprocess.DEVNULL, timeout=120, check=True)
         return json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None

@@ -1,7 +1,9 @@
 """One thread computes without pause, in known functions; the main thread waits for it."""
 
 import os
+import sys
 import threading
+import time
 
 
 def leaf(value):
@@ -20,6 +22,13 @@ def outer():
         middle(1000)
 
 
-threading.Thread(target=outer, name="busy", daemon=True).start()
+def chain(frame):
+    return [frame.f_code] + chain(frame.f_back) if frame else []
+
+
+thread = threading.Thread(target=outer, name="busy", daemon=True)
+thread.start()
+while outer.__code__ not in chain(sys._current_frames()[thread.ident]):
+    time.sleep(0.001)
 os.write(1, b"ready\n")
 os.read(0, 1)

@@ -12,7 +12,7 @@
 
 #include "report.h"
 
-#define CHILD_SECONDS 20
+#define CHILD_SECONDS 60
 
 extern char **environ;
 
