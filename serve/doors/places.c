@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -67,16 +69,32 @@ static int open_lock(const char *folder, int flags)
     return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* The pid of who holds the lock; 0: nobody does. */
-static long holder(int lock)
+/* Who took the lock writes its pid next, over that of the server before; who only looks at it holds
+ * it for a moment, too. */
+#define LOOKS 5000
+#define BETWEEN_LOOKS_NS 1000000
+
+/* The pid of who holds the lock, which may be in another pid namespace; -1: it has not said so for 5 s.
+ * 0: nobody did, and with take it is taken now. */
+static long holder(int lock, bool take)
 {
-    char text[32] = "";
-    if (flock(lock, LOCK_SH | LOCK_NB) == 0) {
-        flock(lock, LOCK_UN);
-        return 0;
+    long pid = -1;
+    for (int look = 0; look < LOOKS; look++) {
+        char text[32] = "";
+        if (flock(lock, (take ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
+            if (!take)
+                flock(lock, LOCK_UN);
+            return 0;
+        }
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        if (pread(lock, text, sizeof text - 1, 0) > 0 && strchr(text, '\n'))
+            pid = strtol(text, NULL, 10);
+        if (pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
     }
-    ssize_t n = pread(lock, text, sizeof text - 1, 0);
-    return n > 0 ? strtol(text, NULL, 10) : 0;
+    return pid;
 }
 
 static bool url_of(const char *folder, long pid, char *out, size_t size, struct prb_error *err)
@@ -107,7 +125,7 @@ bool prb_doors_url(char *out, size_t size, struct prb_error *err)
     if (!prb_serve_folder(folder, sizeof folder, err))
         return false;
     PRB_AUTO_FD int lock = open_lock(folder, O_RDONLY);
-    long pid = lock < 0 ? 0 : holder(lock);
+    long pid = lock < 0 ? 0 : holder(lock, false);
     if (pid)
         return url_of(folder, pid, out, size, err);
     prb_fail(err, PRB_NOT_FOUND, "no server of yours runs");
@@ -193,8 +211,8 @@ static bool take_lock(struct prb_serve *serve, struct prb_doors *out, struct prb
     out->lock = open_lock(serve->folder, O_RDWR | O_CREAT);
     if (out->lock < 0)
         return prb_fail_sys(err, errno, "opening %s/serve.lock", serve->folder);
-    if (flock(out->lock, LOCK_EX | LOCK_NB) < 0) {
-        long pid = holder(out->lock);
+    long pid = holder(out->lock, true);
+    if (pid) {
         prb_fail(err, PRB_BUSY, "a server of yours runs already: process %ld", pid);
         if (url_of(serve->folder, pid, url, sizeof url, NULL))
             prb_error_remedy(err, "%s", url);

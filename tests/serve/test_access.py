@@ -1,5 +1,7 @@
 """Who gets in: by which door, with what, and what he may then do."""
 
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -8,6 +10,7 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 
 import pytest
 
@@ -392,6 +395,31 @@ def test_the_list_says_where_it_is(serve):
     server.process.wait()
     listed = subprocess.run([PROBING, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=server.environment)
     assert not listed.stderr
+
+
+@pytest.mark.parametrize("before", ["", "4194305\n"], ids=["new", "of a server that was killed"])
+def test_a_server_that_has_just_begun(tmp_path, before):
+    """It holds the lock, and says a moment later who it is: the second one waits for that."""
+    (tmp_path / "probing").mkdir(mode=0o700)
+    with open(str(tmp_path / "probing" / "serve.lock"), "w") as lock:
+        lock.write(before)
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = subprocess.Popen([PROBING, "serve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                  env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path)))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            second.wait(0.5)
+        os.ftruncate(lock.fileno(), 0)
+        os.pwrite(lock.fileno(), b"%d\n" % os.getpid(), 0)
+        assert "process {}\n".format(os.getpid()) in second.communicate(timeout=DEADLINE)[1]
+
+
+def test_who_looks_at_the_lock_keeps_no_server_out(serve, tmp_path):
+    (tmp_path / "probing").mkdir(mode=0o700)
+    with open(str(tmp_path / "probing" / "serve.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        threading.Timer(0.5, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
+        assert serve("--unix", runtime=str(tmp_path)).end() == 0
 
 
 def test_killed_and_begun_again(serve):
