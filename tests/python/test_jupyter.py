@@ -12,9 +12,10 @@ import pytest
 
 import package
 from support.target import free_port
+from support.waits import line_of, until
 
 sys.path.append(os.path.join(package.SRCDIR, "tests", "serve"))
-from serving import Server, until  # noqa: E402
+from serving import Server  # noqa: E402
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 TOKEN = "the-token-of-jupyter"
@@ -41,7 +42,7 @@ class Jupyter:
                  "--ServerApp.jpserver_extensions={'jupyter_server_proxy': True}"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, cwd=folder)
         try:
-            until(self.answers, 60)
+            until(self.answers)
         except BaseException:
             self.end()
             raise
@@ -58,7 +59,7 @@ class Jupyter:
             return log.read()
 
     def ask(self, path, method="GET", body=None, token=TOKEN, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         if token:
             headers["Authorization"] = "token " + token
         connection.request(method, path, body=body, headers=headers)
@@ -69,8 +70,7 @@ class Jupyter:
 
     def serving(self):
         """The pid of the server that has the lock."""
-        with open(os.path.join(self.runtime, "probing", "serve.lock")) as lock:
-            return int(lock.read())
+        return int(line_of(os.path.join(self.runtime, "probing", "serve.lock")))
 
     def end(self):
         self.process.terminate()
@@ -132,9 +132,9 @@ def test_in_a_browser(jupyter, job):
     if not CHROMIUM:
         pytest.skip("no Chromium")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"], timeout=120000)
         page = browser.new_page()
-        page.set_default_timeout(60000)
+        page.set_default_timeout(120000)
         faults = []
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto("http://127.0.0.1:{}/probing/?token={}".format(jupyter.port, TOKEN))
@@ -152,7 +152,7 @@ def test_beside_a_server_of_the_user(wheel, tmp_path, job):
         path = "/probing/api/v1/processes"
         assert str(job.pid) in jupyter.ask(path)[1] and jupyter.serving() == other.pid
         assert other.end() == 0
-        until(lambda: jupyter.serving() != other.pid, 60)
-        until(lambda: str(job.pid) in jupyter.ask(path)[1], 60)
+        until(lambda: jupyter.serving() != other.pid)
+        until(lambda: str(job.pid) in jupyter.ask(path)[1])
     finally:
         jupyter.end()

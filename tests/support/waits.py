@@ -1,14 +1,36 @@
 """No test waits for ever for a process that it started, nor pytest for a thread of a test.  tests/conftest.py begins with this.
 
-A time that a test names itself holds.
+A time that a test names itself holds.  What has no event is looked at again and again, by until().
 """
 
 import contextlib
 import subprocess
 import threading
+import time
 
 LONGEST = 240  # seconds that a wait takes which names no time: less than a test may take
 AFTER_KILL = 10
+
+
+def until(what, seconds=120):
+    """What what() returns, once that is true.  The bound is for what hangs, not for a machine that is slow."""
+    end = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        assert time.monotonic() < end, "waited {} s in vain".format(seconds)
+        time.sleep(0.005)
+
+
+def line_of(path, seconds=120):
+    """The first line of a file that another process makes: it is there before anything is in it, and may be emptied to be written anew."""
+    def read():
+        with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+            line = file.readline()
+            return line if line.endswith("\n") else None
+
+    return until(read, seconds).rstrip("\n")
 
 
 class Popen(subprocess.Popen):
