@@ -11,7 +11,7 @@ import time
 
 from support import pythons
 
-DEADLINE = 60
+DEADLINE = 240
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("SRCDIR", os.path.join(HERE, "..", ".."))
 PLUGIN = os.path.join(os.path.abspath(SRCDIR), "gdb", "probing-gdb.py")
@@ -50,7 +50,7 @@ class Gdb:
 def _version(command, variables):
     try:
         done = subprocess.run(command + ["-nx", "-batch", "-ex", "python import ctypes; print(gdb.VERSION)"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, env=dict(os.environ, **variables), timeout=60, encoding="utf-8")
+                              stderr=subprocess.DEVNULL, env=dict(os.environ, **variables), timeout=DEADLINE, encoding="utf-8")
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r"(\d+\.\d+)", done.stdout)
