@@ -11,7 +11,7 @@ libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history
 	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/each.c %D%/recorded/each.h %D%/recorded/folder.c %D%/recorded/folder.h \
-	%D%/recorded/history.c %D%/recorded/history.h %D%/recorded/known.c %D%/recorded/known.h %D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
+	%D%/recorded/history.c %D%/recorded/history.h %D%/recorded/last_step.c %D%/recorded/last_step.h %D%/recorded/known.c %D%/recorded/known.h %D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h
 # One file a table, in the order of SHOW TABLES; an unqualified name means the first that has it.
 # To add one: sql/table.h.
 TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c \

@@ -17,7 +17,7 @@
 #include "inspect/target.h"
 #include "proc/stat.h"
 #include "serve/doors/life.h"
-#include "serve/live/watch_step.h"
+#include "table/recorded/last_step.h"
 
 #define NEW_LOOKS 5      /* a new process is asked so often whether it is Python by now */
 #define AGAIN 15.0       /* s: then each that was not Python is asked once more */
@@ -702,20 +702,20 @@ json_t *prb_watch_history(struct prb_watch *watch, pid_t pid, uint64_t started, 
 
 /* ---- metrics ---- */
 
-static bool look_at_now(const struct watched *item, struct prb_watched_now *out)
+static bool look_at_now(const struct watched *item, struct prb_measured *out)
 {
     if (!item->pid || item->ended || item->moment_count == item->moment_first)
         return false;
     const struct prb_profile *profile = prb_profiler_profile(item->profiler);
     const struct moment *moment = item->moments + (item->moment_count - 1) % PRB_WATCH_MOMENTS;
-    *out = (struct prb_watched_now){.pid = item->pid,
-                                    .rank = profile->processes[0].rank,
-                                    .command = profile->processes[0].command,
-                                    .cpu = item->ticks / (double)sysconf(_SC_CLK_TCK),
-                                    .rss = moment->rss,
-                                    .threads = moment->threads,
-                                    .step = moment->step,
-                                    .unchanged = -1};
+    *out = (struct prb_measured){.pid = item->pid,
+                                 .rank = profile->processes[0].rank,
+                                 .command = profile->processes[0].command,
+                                 .cpu = item->ticks / (double)sysconf(_SC_CLK_TCK),
+                                 .rss = moment->rss,
+                                 .threads = moment->threads,
+                                 .step = moment->step,
+                                 .unchanged = -1};
     for (size_t i = 0; i < item->thread_count && i < profile->thread_count; i++)
         if (item->threads[i].node && (profile->threads[i].tid == item->pid || out->unchanged < 0))
             out->unchanged = prb_clock_s() - item->threads[i].changed;
@@ -726,7 +726,7 @@ void prb_watch_each(struct prb_watch *watch, prb_watch_fn *each, void *context)
 {
     for (size_t i = 0; i < PRB_WATCH_PROCESSES; i++) {
         struct watched *item = watch->items + i;
-        struct prb_watched_now now;
+        struct prb_measured now;
         pthread_mutex_lock(&item->lock);
         if (look_at_now(item, &now))
             each(context, &now);

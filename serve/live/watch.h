@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "format/metrics.h"
 #include "probing.h"
 
 #define PRB_WATCH_EVERY 1.0       /* s between two looks */
@@ -45,18 +46,8 @@ void prb_watch_since(struct prb_watch *watch, pid_t pid, uint64_t started,
 json_t *prb_watch_history(struct prb_watch *watch, pid_t pid, uint64_t started, double after,
                           double until, double *last_out, struct prb_error *err);
 
-/* Of each process that runs, at the last look. */
-struct prb_watched_now {
-    pid_t pid;
-    int rank;            /* -1: none */
-    const char *command; /* valid in the call */
-    double cpu;          /* s so far */
-    double rss;          /* bytes */
-    int threads;
-    int64_t step;     /* -1: not known */
-    double unchanged; /* s since the stack of the main thread changed */
-};
-typedef void prb_watch_fn(void *context, const struct prb_watched_now *now);
+/* Of each process that runs, at the last look; the command is valid in the call. */
+typedef void prb_watch_fn(void *context, const struct prb_measured *now);
 void prb_watch_each(struct prb_watch *watch, prb_watch_fn *each, void *context);
 
 #endif

@@ -116,7 +116,7 @@ struct seen {
     json_t *row;
 };
 
-static void add_seen(void *context, const struct prb_watched_now *now)
+static void add_seen(void *context, const struct prb_measured *now)
 {
     const struct seen *seen = context;
     if (now->pid != seen->pid)

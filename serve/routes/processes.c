@@ -19,7 +19,7 @@ struct seen {
     size_t count;
 };
 
-static void note(void *context, const struct prb_watched_now *now)
+static void note(void *context, const struct prb_measured *now)
 {
     struct seen *seen = context;
     if (seen->count == PRB_WATCH_PROCESSES)

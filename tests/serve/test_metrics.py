@@ -49,9 +49,9 @@ def test_metrics(server, moved):
 
 def test_labels(server, start, any_python):
     """What stands on a command line breaks no line of the text."""
-    job = start(any_python, "moved.py", 'a"b\\c', "d\ne", variables={"RANK": "3"})
+    job = start(any_python, "moved.py", 'a"b\\c', "d\ne", "f\udcff", variables={"RANK": "3"})
     told = scraped(server, job)["probing_process_rss_bytes"]
-    assert told[0] == "3" and 'a\\"b\\\\c' in told[1]
+    assert told[0] == "3" and 'a\\"b\\\\c' in told[1] and "f\ufffd" in told[1]
 
 
 def test_promtool(server, moved):

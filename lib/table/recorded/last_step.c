@@ -1,5 +1,5 @@
-/* Steps of a job, read from the ring of its probe as they are written (watch_step.h). */
-#include "serve/live/watch_step.h"
+/* Steps of a job, read from the ring of its probe as they are written (last_step.h). */
+#include "table/recorded/last_step.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The step that a job is at, by what its probe records while probing.torch is on. */
-#ifndef PRB_SERVE_WATCH_STEP_H
-#define PRB_SERVE_WATCH_STEP_H
+#ifndef PRB_TABLE_RECORDED_LAST_STEP_H
+#define PRB_TABLE_RECORDED_LAST_STEP_H
 
 #include <stdint.h>
 #include <sys/types.h>
