@@ -46,7 +46,10 @@ struct prb_cluster_agent_options {
     /* Tables whose new rows are published to the bus, separated by commas, "*": all; NULL: none. */
     const char *history;
     double history_every; /* s between two rounds; 0: 10 */
-    double linger;        /* s after the last rank until it ends; 0: 10 minutes */
+    /* FILE.prom, which has what is measured of this host's ranks while it runs; NULL: PROBING_CLUSTER_METRICS, else
+     * none. */
+    const char *metrics;
+    double linger; /* s after the last rank until it ends; 0: 10 minutes */
     int beside; /* a process: once it has ended, and no rank runs here, so does the agent; 0: none */
     int stop_fd;         /* readable: end; -1: none */
     const char *program; /* of the command line, which serves debuggers; NULL: this one */

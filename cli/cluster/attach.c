@@ -53,7 +53,8 @@ static bool attach_hosts(const struct prb_run *run, struct prb_error *err)
     } passed[] = {
         {PRB_CLUSTER_ALLOW, "--allow", true},     {PRB_CLUSTER_ALL_USERS, "--all-users", false},
         {PRB_CLUSTER_LINGER, "--linger", true},   {PRB_CLUSTER_INSECURE, "--insecure", false},
-        {PRB_CLUSTER_HISTORY, "--history", true}, {PRB_CLUSTER_EVERY, "--every", true}};
+        {PRB_CLUSTER_HISTORY, "--history", true}, {PRB_CLUSTER_EVERY, "--every", true},
+        {PRB_CLUSTER_METRICS, "--metrics", true}};
     const char *words[2 * PRB_REPEATS_MAX * sizeof passed / sizeof *passed];
     size_t count = 0;
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
@@ -82,6 +83,7 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
         .all_users = run->options[PRB_CLUSTER_ALL_USERS].count,
         .history = run->options[PRB_CLUSTER_HISTORY].text,
         .insecure = run->options[PRB_CLUSTER_INSECURE].count,
+        .metrics = run->options[PRB_CLUSTER_METRICS].text,
         .stop_fd = -1,
     };
     if (!take_allow(run, &options, err) ||

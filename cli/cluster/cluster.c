@@ -30,6 +30,9 @@ static const struct prb_option options[] = {
                              "attach: publish new rows of these tables (a,b; '*': all)", NULL},
     [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
                            NULL},
+    [PRB_CLUSTER_METRICS] = {0, "metrics", "FILE",
+                             "attach: keep a file FILE.prom of the ranks here for node_exporter",
+                             NULL},
     [PRB_CLUSTER_ONCE] = {0, "once", NULL, "record: end with what there is", NULL},
     [PRB_CLUSTER_FORMAT] =
         {'f', "format", "FORMAT",
@@ -103,11 +106,14 @@ const struct prb_command prb_command_cluster = {
         "server, as JSON lines. `record FILE` takes it into a file that `probing -t FILE query` "
         "reads, `record postgresql://…` into a database, until Ctrl-C; begun again it goes on "
         "where "
-        "it was. A password stands better in ~/.pgpass than on the command line.",
+        "it was. A password stands better in ~/.pgpass than on the command line. `attach --metrics "
+        "FILE.prom` keeps a file of what is measured of this host's ranks, where node_exporter's "
+        "textfile collector reads it, until the agent ends.",
     .options = options,
     .examples = "probing cluster up  # once, on a host that the others reach\n"
                 "probing cluster attach  # on each host\n"
                 "probing cluster attach --history '*'\n"
+                "probing cluster attach --metrics /var/lib/prometheus/node-exporter/ranks.prom\n"
                 "probing cluster record job.db\n"
                 "probing cluster record postgresql:///metrics\n"
                 "probing cluster nodes\n"

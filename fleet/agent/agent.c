@@ -41,6 +41,8 @@ struct agent {
     struct prb_publisher_options publishes;
     struct prb_agent_crashes *crashes;
     struct prb_agent_crashes_options tells;
+    struct prb_agent_metrics *metrics; /* NULL: no file */
+    struct prb_agent_metrics_options measures;
     struct prb_bus_file file;
     struct prb_bus *bus;
     struct prb_roster_entry entry; /* this host's */
@@ -328,6 +330,7 @@ static void scan(struct agent *agent)
     watch_ends(agent);
     prb_agent_work_ranks(agent->work, &agent->entry.members);
     prb_agent_crashes_ranks(agent->crashes, &agent->entry.members);
+    prb_agent_metrics_ranks(agent->metrics);
     if (agent->bus && !hear_all(agent, &err))
         prb_agent_log(agent->log, "hearing the bus: %s", err.text);
     put(agent);
@@ -549,6 +552,22 @@ static bool begin_publisher(struct agent *agent, struct prb_error *err)
     return (agent->publisher = prb_publisher_new(&agent->publishes, err)) != NULL;
 }
 
+static bool begin_metrics(struct agent *agent, struct prb_error *err)
+{
+    const char *file =
+        agent->options->metrics ? agent->options->metrics : getenv("PROBING_CLUSTER_METRICS");
+    if (!file || !*file)
+        return true;
+    agent->measures = (struct prb_agent_metrics_options){
+        .log = agent->log,
+        .file = file,
+        .host = agent->entry.host,
+        .all_users = agent->options->all_users,
+        .every = prb_fleet_setting(PRB_FLEET_metrics_every),
+    };
+    return (agent->metrics = prb_agent_metrics_new(&agent->measures, err)) != NULL;
+}
+
 static bool begin(struct agent *agent, struct prb_error *err)
 {
     struct prb_agent_work_options options = {.all_users = agent->options->all_users};
@@ -584,7 +603,7 @@ static bool begin(struct agent *agent, struct prb_error *err)
     if (!agent->work || !(agent->crashes = prb_agent_crashes_new(&agent->tells, err)))
         return false;
     scan(agent);
-    if (!begin_publisher(agent, err) || !begin_bus(agent, err))
+    if (!begin_publisher(agent, err) || !begin_metrics(agent, err) || !begin_bus(agent, err))
         return false;
     put(agent);
     return prb_bus_flush(agent->bus, 5, err);
@@ -597,6 +616,7 @@ static void end(struct agent *agent)
     close_bus(agent);
     prb_publisher_free(agent->publisher);
     prb_agent_crashes_free(agent->crashes);
+    prb_agent_metrics_free(agent->metrics);
     prb_agent_work_free(agent->work);
     for (unsigned i = 0; i < agent->asker_count; i++)
         free(agent->askers[i]);

@@ -65,4 +65,23 @@ void prb_agent_crashes_use(struct prb_agent_crashes *crashes, struct prb_bus *bu
 void prb_agent_crashes_ranks(struct prb_agent_crashes *crashes,
                              const struct prb_fleet_members *ranks);
 
+/* ---- metrics.c: what is measured of this host's ranks, in a file for node_exporter ---- */
+
+struct prb_agent_metrics;
+struct prb_agent_metrics_options {
+    struct prb_agent_log *log;
+    const char *file; /* its name ends in .prom */
+    const char *host;
+    bool all_users;
+    double every; /* s between two files */
+};
+/* With a thread of its own; a file is there from then on, each a whole one in the place of the one before.  options
+ * stay.  Errors: USAGE (the name), IO, PERMISSION. */
+struct prb_agent_metrics *prb_agent_metrics_new(const struct prb_agent_metrics_options *options,
+                                                struct prb_error *err) PRB_MUST_CHECK;
+/* Removes the file.  NULL: nothing. */
+void prb_agent_metrics_free(struct prb_agent_metrics *metrics);
+/* Ranks came or went: the next file has these.  metrics NULL: nothing. */
+void prb_agent_metrics_ranks(struct prb_agent_metrics *metrics);
+
 #endif

@@ -4,7 +4,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
+import stat
 import subprocess
 import urllib.error
 import urllib.parse
@@ -12,7 +14,9 @@ import urllib.request
 
 import pytest
 
+from bus import Bus, missing
 from support.injection import wait_until
+from support.rings import Writer, folder_of
 from support.target import PROBING, SRCDIR
 from support.torch_python import torch_python
 
@@ -103,6 +107,78 @@ class Told:
     def end(self):
         self.child.kill()
         self.child.wait()
+
+
+class Collected:
+    """An agent of this host that keeps a file for node_exporter."""
+
+    def __init__(self, folder):
+        self.file = folder / "collector" / "ranks.prom"
+        self.file.parent.mkdir()
+        self.bus = Bus()
+        self.bus.environment.update(PROBING_DATA_DIR=str(folder / "data"), PROBING_STORE="off", PROBING_CLUSTER_METRICS_EVERY="1s",
+                                    PROBING_CLUSTER_SCAN="0.5s")
+        self.bus.up()
+
+    def attach(self, file):
+        return self.bus.run("cluster", "attach", "--metrics", str(file), umask=0o077)
+
+    def values(self, pid):
+        """{name: (rank, value)} of a rank.  Whenever it is read, the file is whole."""
+        told = self.file.read_text()
+        assert told.endswith("\n") and re.findall(r"^# TYPE (\w+) \w+$", told, re.M) == sorted(NAMES, key=told.index) and len(NAMES) == told.count("# TYPE")
+        found = re.findall(r'^(\w+)\{pid="%d",rank="(\d*)",command="(?:[^"\\]|\\.)*"\} (\S+)$' % pid, told, re.M)
+        return {name: (rank, float(value)) for name, rank, value in found}
+
+    def end(self):
+        self.bus.run("cluster", "detach")
+        self.bus.remove()
+
+
+@pytest.fixture
+def collected(tmp_path):
+    one = Collected(tmp_path)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_file_for_node_exporter(collected, start_ranks, tmp_path):
+    """What `/metrics` has, of this host's ranks: each file a whole one that anybody may read; gone with the agent."""
+    job = start_ranks(2, PROBING_DATA_DIR=str(tmp_path / "data"))
+    pids = {rank: process.pid for rank, process in job.processes.items()}
+    told = collected.attach(collected.file)
+    assert told.returncode == 0, told.stderr
+    assert stat.S_IMODE(collected.file.stat().st_mode) == 0o644
+    for rank, pid in pids.items():
+        wait_until(lambda: collected.values(pid).get("probing_process_unchanged_seconds", ("", 0))[1] > 1)
+        found = collected.values(pid)
+        assert {rank for rank, _ in found.values()} == {str(rank)} and set(found) == NAMES - {"probing_process_step"}
+        assert found["probing_process_rss_bytes"][1] > 1 << 20 and found["probing_process_threads"][1] >= 1
+    writer = Writer(folder_of(tmp_path / "data", pids[0]), "torch_step_timing", "step:integer\n")
+    try:
+        writer.write(41)
+        wait_until(lambda: collected.values(pids[0]).get("probing_process_step") == ("0", 41))
+    finally:
+        writer.kill()
+    os.kill(pids[1], signal.SIGKILL)
+    job.processes[1].wait()
+    wait_until(lambda: not collected.values(pids[1]))
+    assert collected.values(pids[0]) and stat.S_IMODE(collected.file.stat().st_mode) == 0o644
+    assert collected.bus.run("cluster", "detach").returncode == 0
+    assert not list(collected.file.parent.iterdir())
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_no_file_for_node_exporter(collected):
+    """A file that cannot be is said at once."""
+    told = collected.attach(collected.file.parent / "none" / "ranks.prom")
+    assert told.returncode != 0 and "none/ranks.prom: No such file or directory" in told.stderr
+    told = collected.attach(collected.file.parent / "ranks.txt")
+    assert told.returncode == 2 and "ends in .prom" in told.stderr
+    assert not list(collected.file.parent.iterdir())
 
 
 @pytest.mark.skipif("PROBING_FLEET_LONG" not in os.environ, reason="45 s: PROBING_FLEET_LONG=1")
