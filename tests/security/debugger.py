@@ -14,7 +14,7 @@ sources, place, requests = map(json.loads, sys.argv[1:])
 def talk(source):
     told = []
     one = socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET6 if ":" in place[0] else socket.AF_INET)
-    one.settimeout(30)
+    one.settimeout(100)
     try:
         if source:
             one.bind((source, 0))
@@ -46,7 +46,7 @@ def ask(python, user, sources, place, requests, prefix=()):
     """{address: what came of each request: the body, or why not}, a session for each address."""
     done = subprocess.run([*prefix, python, "-c", CLIENT, *map(json.dumps, (sources, place, [["initialize", {"adapterID": "x"}],
                                                                                               *requests]))],
-                          cwd="/", preexec_fn=parties.become(user), stdout=subprocess.PIPE, encoding="utf-8", timeout=200, check=True)
+                          cwd="/", preexec_fn=parties.become(user), stdout=subprocess.PIPE, encoding="utf-8", timeout=240, check=True)
     return {source: told[1:] if len(told) > 1 else told for source, told in map(json.loads, done.stdout.splitlines())}
 
 

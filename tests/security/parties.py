@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 U, V = 12345, 12346
+DEADLINE = 120  # seconds that any command may take: a bound for what hangs
 BUILD = os.environ.get("BUILDDIR", ".")
 SRCDIR = os.environ.get("SRCDIR", ".")
 
@@ -27,7 +28,7 @@ def become(user):
 def may_run(user, *argv):
     try:
         return subprocess.run(argv, preexec_fn=become(user), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, timeout=20).returncode == 0
+                              stderr=subprocess.DEVNULL, timeout=DEADLINE).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -59,7 +60,7 @@ class Program:
         kept.update(LD_LIBRARY_PATH=self.folder, HOME=self.folder, **more)
         return kept
 
-    def run(self, *args, user=None, prefix=(), timeout=60, env=None, **options):
+    def run(self, *args, user=None, prefix=(), timeout=DEADLINE, env=None, **options):
         """One run of the command as `user`: a CompletedProcess with text."""
         options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run([*prefix, self.path, *map(str, args)], preexec_fn=become(user), cwd="/", env=self.environment(**(env or {})),

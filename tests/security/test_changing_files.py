@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from parties import SRCDIR
+from parties import DEADLINE, SRCDIR
 
 PROBING = os.environ.get("PROBING", "probing")
 LINES = ["backtrace", "--native", "--source-lines"]
@@ -56,7 +56,7 @@ def job(tmp_path):
 
 def look(job, *words):
     return subprocess.run([PROBING, "-t", str(job.pid), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          errors="replace", timeout=60)
+                          errors="replace", timeout=DEADLINE)
 
 
 class Changes:
@@ -100,12 +100,11 @@ def test_no_signal(job, words):
     with Changes(job) as changes:
         end, looks = time.monotonic() + 3, 0
         # inject waits for the stopped job a while; what it reads before is what matters here.
-        while time.monotonic() < end and looks < 40:
+        while (time.monotonic() < end and looks < 40) or looks < 2 or changes.rounds < 4:
             done = look(job, *words)
             assert done.returncode >= 0, (done.returncode, looks, done.stderr)
             assert done.returncode == 0 or done.stderr.startswith("probing: "), done.stderr
             looks += 1
-    assert changes.rounds > 3 and looks > 1
     if words[0] != "inject":
         assert look(job, *words).returncode == 0
 
@@ -129,6 +128,6 @@ def test_in_gdb(job):
     cut = "python import os; os.truncate({!r}, 4096)".format(job.library)
     done = subprocess.run([*gdb, "-ex", cut, "-ex", "py-backtrace", "-ex", "probing query SELECT count(*) FROM system.libraries",
                            "-ex", "echo still here\\n"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding="utf-8", errors="replace", timeout=120,
+                          encoding="utf-8", errors="replace", timeout=2 * DEADLINE,
                           env=dict(os.environ, PROBING_BUILDDIR=os.environ.get("BUILDDIR", ".")))
     assert done.returncode >= 0 and "still here" in done.stdout, done.stdout[-2000:]

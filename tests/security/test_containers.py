@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 
+from parties import DEADLINE
+from support.target import children
+
 SLEEPER = "import sys\nprint('ready', flush=True)\nsys.stdin.read()"
 NOT_FOUND = 3
 
 
 def ask(pid, *words):
     return subprocess.run([os.environ["PROBING"], "-t", str(pid), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+                          stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE)
 
 
 def test_one_pid_in_two_containers(spawn, namespaces, tmp_path):
@@ -20,12 +23,14 @@ def test_one_pid_in_two_containers(spawn, namespaces, tmp_path):
     pids = []
     for _ in range(2):
         outer = spawn([*words, sys.executable, "-c", SLEEPER], env=environment)
-        pids.append(int(open("/proc/{0}/task/{0}/children".format(outer.pid)).read()))
+        pids += children(outer.pid)
     first, second = pids
-    assert ask(first, "inject").returncode == 0
+    done = ask(first, "inject")
+    assert done.returncode == 0, done.stderr
     missing = ask(second, "detach")
     assert missing.returncode == NOT_FOUND and "has no probe" in missing.stderr, missing
-    assert ask(second, "inject").returncode == 0
+    done = ask(second, "inject")
+    assert done.returncode == 0, done.stderr
     sockets = [os.path.basename(path) for path in glob.glob(str(tmp_path / "probing" / "*.sock"))]
     assert sorted(name.split("-")[2] for name in sockets) == sorted(
         "{}.sock".format(os.stat("/proc/{}/ns/pid".format(pid)).st_ino) for pid in pids)

@@ -49,7 +49,8 @@ class Victim:
         mounts = "mount --bind \"$1\" /var/tmp && mount --rbind \"$0\" /tmp && shift && exec \"$@\""
         self.become = ["setpriv", "--clear-groups", "--regid={}".format(parties.U), "--reuid={}".format(parties.U)]
         environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LD_PRELOAD": "/tmp/installed/libprobe.so", "LD_LIBRARY_PATH": "/tmp/installed",
-                       "PROBE": "1", "PROBING_CRASH": "1", "XDG_RUNTIME_DIR": "/tmp/run", **settings}
+                       "PROBE": "1", "PROBING_CRASH": "1", "XDG_RUNTIME_DIR": "/tmp/run", "PROBING_CRASH_WAIT": "60",
+                       **settings}
         os.mkdir(os.path.join(tmp, "run"), 0o700)
         os.chown(os.path.join(tmp, "run"), parties.U, parties.U)
         self.command = [*words, "sh", "-c", mounts, tmp, var, *self.become, "env", *("{}={}".format(*one) for one in environment.items()),
@@ -74,7 +75,7 @@ class Victim:
         process = self.spawn(self.command, stderr=subprocess.PIPE)
         process.stdin.write("\n")
         process.stdin.flush()
-        assert process.wait(60) == -signal.SIGSEGV
+        assert process.wait(parties.DEADLINE) == -signal.SIGSEGV
         self.told = process.stderr.read()
         left = [sorted(glob.glob(os.path.join(place, "crash", "*"))) for place in self.places]
         return [[os.path.basename(path) for path in files if path.endswith(".snap") or path[:-4] + ".snap" not in files] for files in left]

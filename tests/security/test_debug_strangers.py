@@ -8,6 +8,8 @@ import time
 import pytest
 
 from debugger import Server, attach
+from parties import DEADLINE
+from support.injection import wait_until
 
 JOB = """
 import time
@@ -57,16 +59,9 @@ def status(server, name):
 
 
 def connect(server):
-    one = socket.create_connection(server.place, 20)
-    one.settimeout(20)
+    one = socket.create_connection(server.place, DEADLINE)
+    one.settimeout(DEADLINE)
     return one
-
-
-def wait_until(is_so):
-    until = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def read_all(one):
@@ -115,9 +110,9 @@ def test_a_stranger_does_not_end_a_server_for_one(users, installed, spawn):
     child = spawn([installed.path, "dap", "--once", "--address", "127.0.0.1:0"], user=users[0], wait_for="waiting for ",
                   env=installed.environment())
     port = int(child.line.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), 20) as one:
+    with socket.create_connection(("127.0.0.1", port), DEADLINE) as one:
         one.sendall(FRAMES["get"])
-        one.settimeout(20)
+        one.settimeout(DEADLINE)
         read_all(one)
     time.sleep(0.5)  # it looks five times a second whether it is done
     assert child.poll() is None

@@ -34,7 +34,7 @@ def listed(users, python, spawn, tmp_path):
         job = spawn([python, "-c", TARGET, root])
         done = subprocess.run([gdb, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-p", str(job.pid), "-ex", "source " + PLUGIN,
                                "-ex", "py-up", "-ex", "py-down", "-ex", "py-list"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, encoding="utf-8", timeout=60,
+                              stderr=subprocess.STDOUT, encoding="utf-8", timeout=2 * parties.DEADLINE,
                               env=dict(os.environ, PROBING_BUILDDIR=parties.BUILD, HOME="/nonexistent", LC_ALL="C.UTF-8"))
         return done.stdout
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from parties import DEADLINE
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLEEPER = "import sys; print('ready', flush=True); sys.stdin.read()"
 
@@ -33,10 +35,10 @@ def unanswering(users, python, tmp_path):
         if target:
             target.kill()
         server.stdin.close()
-        server.wait(20)
+        server.wait(DEADLINE)
         server.stdout.close()
         if target:
-            target.wait(20)
+            target.wait(DEADLINE)
             target.stdin.close()
             target.stdout.close()
 
@@ -44,7 +46,7 @@ def unanswering(users, python, tmp_path):
 def test_list(installed, unanswering):
     """It would wait until somebody ends the file system."""
     for words in (["list", "--json"], ["list", "-v"]):
-        done = installed.run(*words, timeout=20)
+        done = installed.run(*words)
         assert done.returncode == 0, done.stderr
         assert str(unanswering) in done.stdout
-    assert unanswering in [one["pid"] for one in json.loads(installed.run("list", "--json", timeout=20).stdout)]
+    assert unanswering in [one["pid"] for one in json.loads(installed.run("list", "--json").stdout)]

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from parties import DEADLINE
+
 PROBING = os.environ["PROBING"]
 SLEEPER = "import sys\ndef innermost():\n    print('ready', flush=True)\n    sys.stdin.read()\ninnermost()"
 COMMANDS = [["snapshot", "--locals", "FILE"], ["profile", "-d", "0.2", "-o", "FILE"]]
@@ -24,7 +26,7 @@ def job(spawn):
 def run(job, words, path, **options):
     words = [str(path) if word == "FILE" else word for word in words]
     return subprocess.run([PROBING, "-t", str(job.pid), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8", timeout=60, **options)
+                          stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, **options)
 
 
 def killed_by_size():
@@ -70,7 +72,7 @@ def test_without_nameless_files(job, tmp_path):
     path.parent.mkdir()
     done = subprocess.run(["strace", "-o", str(log), "-P", str(path.parent), "-e", "trace=openat", "-e",
                            "inject=openat:error=EOPNOTSUPP:when=1", PROBING, "-t", str(job.pid), "snapshot", str(path)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE)
     if "INJECTED" not in log.read_text():
         pytest.skip("strace may not trace here")
     assert done.returncode == 0 and os.listdir(str(path.parent)) == ["x.snap"], done.stderr
@@ -85,7 +87,7 @@ echo "status $?" && ls && cat x.snap"""
 
 def test_full_disk(job, tmp_path, namespaces):
     """Told, with nothing left behind and the old file as it was."""
-    done = subprocess.run([*namespaces("--mount"), "sh", "-c", FULL, "sh", str(tmp_path), PROBING, str(job.pid)], timeout=60,
+    done = subprocess.run([*namespaces("--mount"), "sh", "-c", FULL, "sh", str(tmp_path), PROBING, str(job.pid)], timeout=DEADLINE,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     if done.returncode == 99:
         pytest.skip("no file system can be mounted here")

@@ -36,7 +36,7 @@ def run(tmp_path):
                    PROBING_DATA_DIR=str(tmp_path / "rings"))
         told = "import os, sys; print([name for name in os.listdir({!r}) if name.endswith('.sock')], os.getpid(), flush=True)\n".format(str(folder))
         done = subprocess.run([sys.executable, "-c", told + code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              encoding="utf-8", timeout=60)
+                              encoding="utf-8", timeout=parties.DEADLINE)
         names, pid = done.stdout.splitlines()[0].rsplit(" ", 1)
         assert "'{}-".format(pid) in names, "no probe: " + names + done.stderr
         return done.returncode

@@ -10,9 +10,10 @@ import pytest
 
 import parties
 from support import pythons
+from support.injection import wait_until
 
 CORRUPT, TIMEOUT = 8, 13
-LIMIT_S = 4
+LIMIT_S = 60  # nothing that a target does holds the tool; on a busy machine it takes some seconds
 SECRET = "nobody but root writes here\n" * 5
 COVER = 'mount -t tmpfs none "$1" && shift && exec setpriv --reuid {0} --regid {0} --clear-groups "$@"'.format(parties.U)
 
@@ -156,12 +157,14 @@ def test_a_folder_that_its_user_may_not_write(liar, installed, spawn, namespaces
 
 def test_nothing_stays_of_a_target_that_dies(liar, installed):
     """The library was made in its /dev/shm, and it died before it was loaded."""
-    ours = {name for name in os.listdir("/dev/shm")}
+    before = set(os.listdir("/dev/shm"))
     for _ in range(3):
         job = liar("die", carried=True)
         done = inject(installed, job)
-        assert done.returncode != 0 and job.wait(20) == -9, done.stderr
-    assert not [name for name in set(os.listdir("/dev/shm")) - ours if name.startswith(".probing-")]
+        assert done.returncode != 0 and job.wait(parties.DEADLINE) == -9, done.stderr
+    found = [name for name in set(os.listdir("/dev/shm")) - before if name.startswith(".probing-")]
+    # Those that other tools make meanwhile do not stay.
+    wait_until(lambda: not [name for name in found if os.path.lexists("/dev/shm/" + name)])
 
 
 # ---- PEP 768: the script that the target runs for us answers in a file ----
@@ -201,7 +204,7 @@ def test_answer_of_the_target(users, installed, spawn, how):
         began = time.monotonic()
         done = installed.run("-t", job.pid, "inject", "--method", "remote-exec")
         assert job.stdout.readline() == "lied\n"
-        assert done.returncode != 0 and time.monotonic() - began < 8
+        assert done.returncode != 0 and time.monotonic() - began < LIMIT_S
         assert "somebody else" not in done.stderr and "native code" in done.stderr, done.stderr
     finally:
         os.unlink(path)

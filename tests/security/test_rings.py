@@ -20,6 +20,12 @@ def ended_pid():
 
 
 @pytest.fixture
+def users(users):
+    """Two who have nothing else on this machine: a probe in a process of another test would make, and remove, the same folder."""
+    return 23456, 23457
+
+
+@pytest.fixture
 def leave(users):
     """leave(name, owner, folder, value): a table t with that value below /dev/shm/NAME, of that owner."""
     made = []

@@ -83,7 +83,7 @@ class Secretive:
         self.pid = int(line.split()[1])
 
     def crash(self):
-        probing("-p", self.pid, "inject", "-c", "-D", "probing.crash_dir=" + self.folder)
+        probing("-p", self.pid, "inject", "-c", "-D", "probing.crash_dir=" + self.folder, "-D", "probing.crash_wait=60")
         _, told = self.child.communicate(b"go\n", DEADLINE)
         files = sorted(os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith("crash-"))
         assert [path[path.rindex("."):] for path in files] == [".snap", ".txt"], told

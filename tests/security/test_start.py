@@ -51,7 +51,7 @@ class Raised:
         """Whether the kernel calls it so, as it says itself; its exit status must be 0."""
         code = "import ctypes; print(ctypes.CDLL(None).getauxval(23))"
         done = subprocess.run([path, "-c", code], env=self.environment(**variables), preexec_fn=parties.become(parties.U), cwd="/",
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=parties.DEADLINE)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip() == "1"
 
@@ -85,7 +85,8 @@ def test_variables_set_nothing_in_a_probe_of_such_a_process(raised, installed, s
 
     def setting(path, *words):
         process = spawn([path, *words, "-c", WAITS], user=parties.U, env=raised.environment(**variables))
-        assert installed.run(process.pid, "inject").returncode == 0
+        done = installed.run(process.pid, "inject")
+        assert done.returncode == 0, done.stderr
         return [installed.run(process.pid, "config", "probing." + name).stdout.strip().rpartition("=")[2].strip()
                 for name in ("sample_rate", "crash_program")]
 
@@ -114,7 +115,7 @@ def test_a_preloaded_library_obeys_no_variable_there(raised, installed, namespac
         command = [*namespaces("--mount"), "sh", "-c", "mount --bind \"$0\" \"$1\" && shift && shift && exec \"$@\"", library, theirs[-1], "x",
                    "setpriv", "--clear-groups", "--regid={}".format(parties.U), "--reuid={}".format(parties.U), "env",
                    "LD_PRELOAD=libBrokenLocale.so.1:libprobe", "PROBE=1", path, "-c", says]
-        done = subprocess.run(command, env=raised.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+        done = subprocess.run(command, env=raised.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=parties.DEADLINE)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
