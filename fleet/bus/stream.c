@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#define ANSWERS 2.0 /* s that the server may take */
+#define ANSWERS 10.0 /* s that the server may take, which writes it to a disk */
 
 bool prb_bus_make_stream(struct prb_bus *bus, const char *name, const char *config,
                          const char *without, struct prb_error *err)
