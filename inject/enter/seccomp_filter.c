@@ -25,7 +25,7 @@
 #include "inject/enter/steps.h"
 
 #define FILTERS_MAX 16
-#define STOP_NS 50000000 /* give up when it did not stop by then */
+#define STOP_NS 1000000000 /* give up when it did not stop by then: it may wait for a CPU */
 #define LOOK_NS 50000
 
 #ifdef __x86_64__
