@@ -58,7 +58,7 @@ static void note_end(struct prb_life *life, int fd)
     close(fd);
 }
 
-/* Whether one of them lives; the looks are not made under the lock. */
+/* Whether one of them lives, or none was added yet; the looks are not made under the lock. */
 static bool look(struct prb_life *life)
 {
     bool lives = false;
@@ -68,7 +68,7 @@ static bool look(struct prb_life *life)
         const struct target one = more ? life->targets[i] : (struct target){.fd = -1};
         pthread_mutex_unlock(&life->lock);
         if (!more)
-            return lives;
+            return lives || i == 0;
         if (one.fd < 0)
             continue;
         bool probed = life->by_probe && prb_control_present(one.pid);
@@ -177,12 +177,16 @@ bool prb_life_add(struct prb_life *life, pid_t pid, struct prb_error *err)
         return errno == ESRCH ? prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid)
                               : prb_fail_sys(err, errno, "following process %d", (int)pid);
     stat_of(pid, &stat); /* of the process that fd holds, which keeps its number */
+    /* Who adds it waits for the answer: a detach may come before the next look. */
+    bool probed = life->by_probe && prb_control_present(pid);
     pthread_mutex_lock(&life->lock);
     struct target *target = place_for(life, pid);
     bool known = target && target->pid == pid && target->fd >= 0;
     if (target && !known)
-        *target = (struct target){
-            .pid = pid, .started = (uint64_t)stat.field[PRB_STAT_STARTTIME], .fd = fd};
+        *target = (struct target){.pid = pid,
+                                  .started = (uint64_t)stat.field[PRB_STAT_STARTTIME],
+                                  .fd = fd,
+                                  .probed = probed};
     pthread_mutex_unlock(&life->lock);
     if (!target || known)
         close(fd);
