@@ -33,3 +33,9 @@ def serve():
 @pytest.fixture
 def job(start, any_python):
     return start(any_python, "threads.py").settle()
+
+
+@pytest.fixture
+def moved(start, any_python):
+    """One thread stands still, the main one goes on at a line; both have come to where they wait."""
+    return start(any_python, "moved.py").settle()

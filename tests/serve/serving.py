@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE = 30
+DEADLINE = 60  # s: for what hangs
 PROBING = os.environ["PROBING"]
+PROGRAM = os.path.join(os.path.dirname(PROBING), os.pardir, "probing-serve")
 
 
 class Answer:
@@ -52,14 +53,16 @@ def become(user):
 
 
 class Server:
-    def __init__(self, *options, files=(), variables=None, runtime=None, trusted=None, user=None):
-        """trusted: the certificate that a server with TLS is known by; user: whose it is, where root starts it."""
+    def __init__(self, *options, files=(), variables=None, runtime=None, trusted=None, user=None, of=None):
+        """trusted: the certificate that a server with TLS is known by; user: whose it is, where root starts it; of: the only process that it looks at."""
+        self.own = not runtime
         self.runtime = runtime or tempfile.mkdtemp(prefix="serve-")  # short: the path of a socket has 107 bytes
         if user is not None:
             os.chown(self.runtime, user, user)
         self.environment = dict(os.environ, **dict({"XDG_RUNTIME_DIR": self.runtime, "PROBING_STORE": "off"}, **(variables or {})))
         self.folder = os.path.join(self.runtime, "probing")
-        self.process = subprocess.Popen([PROBING, "serve", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        program = [PROGRAM, "--target", str(of)] if of else [PROBING, "serve"]
+        self.process = subprocess.Popen([*program, *options, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         encoding="utf-8", env=self.environment, stdin=subprocess.DEVNULL,
                                         preexec_fn=None if user is None else lambda: become(user))
         self.line = self.process.stdout.readline().strip()
@@ -67,7 +70,7 @@ class Server:
         found = re.match(r"(https?)://(.*):(\d+)/(?:#token=(\S+))?$", self.line)
         self.scheme, self.host, self.port, self.token = (found[1], found[2], int(found[3]), found[4]) if found else (None, None, None, None)
         self.tls = ssl.create_default_context(cafile=trusted) if self.scheme == "https" else None
-        self.socket_path = os.path.join(self.folder, "serve.sock")
+        self.socket_path = os.path.join(self.folder, "serve-{}:{}.sock".format(self.host, self.port) if of else "serve.sock")
 
     @property
     def pid(self):
@@ -91,7 +94,9 @@ class Server:
             self.process.stderr.close()
 
     def remove(self):
-        shutil.rmtree(self.runtime, ignore_errors=True)
+        """A folder that it was given may hold what others have yet to end."""
+        if self.own:
+            shutil.rmtree(self.runtime, ignore_errors=True)
 
     # ---- HTTP ----
 

@@ -7,39 +7,45 @@ import time
 
 import pytest
 
-from serving import DEADLINE, UnixConnection, received, until
+from serving import DEADLINE, UnixConnection, until
 
 
 def base(job):
     return "/api/v1/p/{}".format(job.pid)
 
 
+def some_lines(server, path, count):
+    """The first ones of many, as they are made."""
+    connection = UnixConnection(server.socket_path)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.getheader("content-type") == "application/jsonl" and answer.getheader("transfer-encoding") == "chunked"
+    lines = [json.loads(answer.readline().decode()) for _ in range(count)]
+    connection.close()
+    return lines
+
+
 def test_lines(server, job):
+    """No more than asked for, until the time is over."""
     began = time.monotonic()
     answer = server.ask(base(job) + "/stacks?every=0.2s&for=1s")
-    took = time.monotonic() - began
     lines = [json.loads(line) for line in answer.text.splitlines()]
     assert answer.status == 200 and answer.headers["content-type"] == "application/jsonl" and answer.headers["transfer-encoding"] == "chunked"
-    assert 3 <= len(lines) <= 6 and 0.5 < took < 5
+    assert 1 <= len(lines) <= 6 and time.monotonic() - began > 0.5
     assert all(line["threads"] for line in lines) and [line["time"] for line in lines] == sorted({line["time"] for line in lines})
 
 
 @pytest.mark.parametrize("path", ["/processes", "/p/{}/tasks", "/p/{}/query?sql=SELECT+depth+FROM+python.backtrace"])
 def test_lines_of_other_routes(server, job, path):
     path = "/api/v1" + path.format(job.pid)
-    words = "{}every=0.1&for=0.4".format("&" if "?" in path else "?")
-    lines = server.ask(path + words, tcp=True).text.splitlines()
-    assert len(lines) >= 2 and all(json.loads(line) is not None for line in lines)
+    lines = some_lines(server, path + "{}every=0.1&for=600".format("&" if "?" in path else "?"), 3)
+    assert all(line is not None for line in lines)
 
 
 def test_the_first_line_comes_at_once_and_leaving_ends_it(server, job):
     """`curl -N`: lines as they are made; who leaves is not looked for any more."""
-    connection = UnixConnection(server.socket_path)
-    connection.request("GET", base(job) + "/stacks?every=0.1&for=60")
-    answer = connection.getresponse()
-    for _ in range(3):
-        assert json.loads(answer.readline())["threads"]
-    connection.close()
+    lines = some_lines(server, base(job) + "/stacks?every=0.1&for=600", 3)
+    assert all(line["threads"] for line in lines) and len({line["time"] for line in lines}) == 3
     assert server.alive()
 
 
@@ -47,7 +53,7 @@ def test_a_process_that_ends(server, start, any_python):
     """The last line says so."""
     job = start(any_python, "threads.py").settle()
     connection = UnixConnection(server.socket_path)
-    connection.request("GET", base(job) + "/stacks?every=0.1&for=60")
+    connection.request("GET", base(job) + "/stacks?every=0.1&for=600")
     answer = connection.getresponse()
     assert json.loads(answer.readline())["threads"]
     job.child.kill()
@@ -102,9 +108,9 @@ def test_wait_for_another(server, moving):
     tag = resting(server, path, "first")
     began = time.monotonic()
     assert server.ask(path + "?wait=1s", If_None_Match=tag).status == 304
-    assert 0.5 < time.monotonic() - began < 5
+    assert time.monotonic() - began > 0.5
     told = []
-    waiting = threading.Thread(target=lambda: told.append(server.ask(path + "?wait=20s", If_None_Match=tag)))
+    waiting = threading.Thread(target=lambda: told.append(server.ask(path + "?wait=600s", If_None_Match=tag)))
     waiting.start()
     assert server.ask(path).headers["etag"] == tag  # others are answered meanwhile
     moving.stdin.write("\n")
@@ -121,12 +127,13 @@ def test_waiting_takes_no_worker(serve, job):
     waiting = []
     for _ in range(20):
         one = server.connected(tcp=False)
-        one.sendall("GET {}?wait=2 HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {}\r\n\r\n".format(path, tag).encode())
+        one.sendall("GET {}?wait=600 HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {}\r\n\r\n".format(path, tag).encode())
         waiting.append(one)
-    began = time.monotonic()
-    assert server.ask(path).status == 200 and time.monotonic() - began < 1.5
+    assert server.ask(path).status == 200  # a worker is free, though those wait for ten minutes
     for one in waiting:
-        assert received(one).startswith(b"HTTP/1.1 304")
+        one.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            one.recv(1)
         one.close()
 
 

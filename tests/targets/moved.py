@@ -4,12 +4,16 @@ import os
 import sys
 import threading
 
+begun = threading.Event()
+
 
 def still():
+    begun.set()
     threading.Event().wait()
 
 
 def before():
+    os.write(1, b"ready\n")
     sys.stdin.readline()
 
 
@@ -18,6 +22,6 @@ def after():
 
 
 threading.Thread(target=still, name="still", daemon=True).start()
-os.write(1, b"ready\n")
+begun.wait()
 before()
 after()
