@@ -63,3 +63,52 @@ FROM probing.steps_queue;
 
 -- The ranks that were the slowest of a step most often:
 --     SELECT rank, count() FROM (SELECT job, step, argMax(rank, duration) AS rank FROM probing.steps FINAL GROUP BY job, step) GROUP BY rank ORDER BY 2 DESC
+
+-- Crashes, which agents tell without being asked to (stream probing_events):
+--     nats consumer add probing_events clickhouse_crashes --pull --ack explicit --filter 'probing.v1.*.event.crash' --defaults
+-- and the same rights for that stream and consumer.
+
+CREATE TABLE IF NOT EXISTS probing.crashes_queue
+(
+    `job`   String,
+    `host`  String,
+    `rank`  Int32,
+    `pid`   Int64,
+    `time`  Float64,
+    `kind`  String,
+    `title` String,
+    `place` String,
+    `group` String,
+    `path`  String,
+    `bytes` UInt64
+)
+ENGINE = NATS
+SETTINGS nats_url = 'node0:4222',
+         nats_secure = 1,
+         nats_credential_file = '/etc/clickhouse-server/probing.creds',
+         nats_subjects = 'probing.v1.*.event.crash',
+         nats_stream = 'probing_events',
+         nats_consumer_name = 'clickhouse_crashes',
+         nats_format = 'JSONEachRow',
+         input_format_skip_unknown_fields = 1;
+
+CREATE TABLE IF NOT EXISTS probing.crashes
+(
+    `job`         LowCardinality(String),
+    `host`        LowCardinality(String),
+    `rank`        Int32,
+    `pid`         Int64,
+    `time`        DateTime64(6, 'UTC'),
+    `kind`        LowCardinality(String),
+    `title`       String,
+    `place`       String,
+    `crash_group` String,
+    `path`        String,
+    `bytes`       UInt64
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (job, host, path, time);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS probing.crashes_taken TO probing.crashes AS
+SELECT job, host, rank, pid, fromUnixTimestamp64Micro(toInt64(`time` * 1e6)) AS time, kind, title, place, `group` AS crash_group, path, bytes
+FROM probing.crashes_queue;

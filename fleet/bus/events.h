@@ -12,6 +12,7 @@
 #define PRB_EVENTS_STREAM "probing_events"
 #define PRB_EVENTS_SUBJECTS "probing.v1.*.event.*"
 #define PRB_EVENTS_CRASH "probing.v1.%s.event.crash" /* JOB, a token, or * */
+#define PRB_EVENTS_CRASHES "probing.v1.*.event.crash"
 /* Make the stream where there is none.  False: UNSUPPORTED, no JetStream; TIMEOUT. */
 bool prb_events_begin(struct prb_bus *bus, struct prb_error *err);
 

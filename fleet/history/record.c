@@ -1,7 +1,7 @@
 /*
- * A record: what the stream of the bus keeps, in a file or a database.  How far the stream was read
- * stands in the same transaction as the rows, so that each row is there once, also when the record
- * is killed and begun again.
+ * A record: what the streams of the bus keep, history and events, in a file or a database.  How far a
+ * stream was read stands in the same transaction as its rows, so that each row is there once, also
+ * when the record is killed and begun again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "fleet/bus/events.h"
 #include "fleet/cluster.h"
 #include "fleet/history/sink.h"
 
@@ -20,17 +21,33 @@
 #define PAUSE_MS 500            /* between two looks at a stream that has nothing more */
 #define AGAIN_MS 1000           /* until a server that went is tried again */
 
+/* A stream that is read. */
+struct source {
+    const char *subjects, *info, *get; /* info, get: how the server is asked about it */
+    bool (*parse)(const struct prb_bus_message *message, struct prb_taken *out,
+                  struct prb_error *err);
+    bool there;
+    bool refused;              /* this bus does not let it be read */
+    bool known;                /* where we are in it */
+    uint64_t stream, position; /* which stream, and up to which of its messages */
+    size_t wanted;             /* messages to ask for at once */
+};
+enum { HISTORY, EVENTS, SOURCES };
+#define SOURCE(stream, subject, how)                                                               \
+    {.subjects = (subject),                                                                        \
+     .info = "$JS.API.STREAM.INFO." stream,                                                        \
+     .get = "$JS.API.DIRECT.GET." stream,                                                          \
+     .parse = (how)}
+
 struct record {
     const struct prb_cluster_record_options *options;
     struct prb_bus_file file;
     struct prb_bus *bus;
     struct prb_bus_inbox *inbox;
     struct prb_sink *sink;
-    uint64_t stream, position; /* which stream, and up to which of its messages */
-    bool known;                /* where we are in it */
-    bool away;                 /* the sink's server is, and that was told */
-    size_t wanted;             /* messages to ask for at once */
-    unsigned turn;             /* of asking */
+    struct source sources[SOURCES];
+    bool away;     /* the sink's server is, and that was told */
+    unsigned turn; /* of asking */
     uint64_t rows;
 };
 
@@ -82,40 +99,71 @@ static uint64_t hash(const char *text)
 }
 
 /* Of one that was made anew, the numbers begin anew. */
-static bool know_stream(struct record *record, struct prb_error *err)
+static bool know_stream(struct record *record, struct source *source, struct prb_error *err)
 {
     struct prb_bus_message answer;
-    if (!ask(record, "$JS.API.STREAM.INFO." PRB_HISTORY_STREAM, "", &answer, err))
+    if (!ask(record, source->info, "", &answer, err))
         return false;
     PRB_AUTO(json_t)
     json_t *object = answer.nobody ? NULL : json_loadb(answer.data, answer.len, 0, NULL);
     const char *created = json_string_value(json_object_get(object, "created"));
     prb_bus_message_free(&answer);
-    if (!created) {
-        prb_fail(err, PRB_NOT_FOUND, "no agent of this bus has published history");
-        return prb_error_remedy(err, "`probing cluster attach --history TABLES` on the hosts");
-    }
-    uint64_t stream = hash(created);
-    record->known = record->known && stream == record->stream;
-    record->stream = stream;
+    uint64_t stream = created ? hash(created) : 0;
+    source->there = created != NULL;
+    source->known = source->known && source->there && stream == source->stream;
+    source->stream = stream;
     return true;
+}
+
+/* A server that was started by an older release allows less. */
+static bool know_events(struct record *record, struct prb_error *err)
+{
+    struct source *events = &record->sources[EVENTS];
+    struct prb_error why = {0};
+    if (events->refused || know_stream(record, events, &why))
+        return true;
+    if (why.code != PRB_PERMISSION) {
+        if (err)
+            *err = why;
+        return false;
+    }
+    events->refused = true;
+    say(record, "crashes are not taken: %s", why.text);
+    return true;
+}
+
+static bool know_streams(struct record *record, struct prb_error *err)
+{
+    if (!know_stream(record, &record->sources[HISTORY], err) || !know_events(record, err))
+        return false;
+    if (record->sources[HISTORY].there)
+        return true;
+    if (record->sources[EVENTS].there) {
+        say(record, "no agent of this bus has published history (attach --history TABLES): only "
+                    "crashes are taken");
+        return true;
+    }
+    prb_fail(err, PRB_NOT_FOUND, "no agent of this bus has published history");
+    return prb_error_remedy(err, "`probing cluster attach --history TABLES` on the hosts");
 }
 
 /* ---- into the sink ---- */
 
-static bool begin(struct record *record, uint64_t *position, bool *again, struct prb_error *err)
+static bool begin(struct record *record, const struct source *source, uint64_t *position,
+                  bool *again, struct prb_error *err)
 {
-    return record->sink->begin(record->sink, record->stream, position, again, err);
+    return record->sink->begin(record->sink, source->stream, position, again, err);
 }
 
-static bool know_position(struct record *record, bool *again, struct prb_error *err)
+static bool know_position(struct record *record, struct source *source, bool *again,
+                          struct prb_error *err)
 {
-    if (record->known)
+    if (source->known)
         return true;
-    if (!begin(record, &record->position, again, err))
+    if (!begin(record, source, &source->position, again, err))
         return false;
     record->sink->rollback(record->sink);
-    return record->known = true;
+    return source->known = true;
 }
 
 /* Messages that are taken together, in the stream's order. */
@@ -133,12 +181,12 @@ static void batch_deinit(struct batch *batch)
 }
 PRB_DEFINE_AUTO(batch, struct batch, batch_deinit)
 
-static bool take_one(struct record *record, const struct prb_bus_message *message, uint64_t *rows,
-                     struct prb_error *err)
+static bool take_one(struct record *record, const struct source *source,
+                     const struct prb_bus_message *message, uint64_t *rows, struct prb_error *err)
 {
     PRB_AUTO(prb_taken) struct prb_taken taken = {0};
     *rows = 0;
-    return prb_taken_parse(message, &taken, err) &&
+    return source->parse(message, &taken, err) &&
            record->sink->take(record->sink, &taken, rows, err);
 }
 
@@ -148,56 +196,57 @@ static bool is_spoilt(const struct prb_error *why)
 }
 
 /* What is in [from, to) is kept, or nothing of it.  *at: the message at fault, to: it is not known. */
-static bool keep_once(struct record *record, const struct batch *batch, size_t from, size_t to,
-                      uint64_t *rows, size_t *at, bool *again, struct prb_error *err)
+static bool keep_once(struct record *record, struct source *source, const struct batch *batch,
+                      size_t from, size_t to, uint64_t *rows, size_t *at, bool *again,
+                      struct prb_error *err)
 {
     uint64_t more;
     *rows = 0;
     for (*at = from; *at < to; ++*at) {
         if (batch->spoilt[*at])
             continue;
-        if (!take_one(record, &batch->messages[*at], &more, err)) {
+        if (!take_one(record, source, &batch->messages[*at], &more, err)) {
             *again = err->code == PRB_GONE;
             record->sink->rollback(record->sink);
             return false;
         }
         *rows += more;
     }
-    if (record->sink->commit(record->sink, record->stream, batch->numbers[to - 1], again, err))
+    if (record->sink->commit(record->sink, source->stream, batch->numbers[to - 1], again, err))
         return true;
     record->sink->rollback(record->sink);
-    record->known = record->known && is_spoilt(err); /* else it may be there all the same */
+    source->known = source->known && is_spoilt(err); /* else it may be there all the same */
     return false;
 }
 
-static void count_gone(struct record *record, uint64_t number)
+static void count_gone(struct record *record, struct source *source, uint64_t number)
 {
-    if (record->position && number > record->position + 1)
+    if (source->position && number > source->position + 1)
         say(record, "%" PRIu64 " messages had left the stream before they were taken",
-            number - record->position - 1);
-    record->position = number;
+            number - source->position - 1);
+    source->position = number;
 }
 
 /* The same until it is done.  *kept false, without an error: what is in the sink is not what we
  * thought: another record. */
-static bool keep(struct record *record, struct batch *batch, size_t from, size_t to, bool *kept,
-                 bool *again, struct prb_error *err)
+static bool keep(struct record *record, struct source *source, struct batch *batch, size_t from,
+                 size_t to, bool *kept, bool *again, struct prb_error *err)
 {
     for (*kept = true; from < to && *kept;) {
         struct prb_error why = {0};
         uint64_t position, rows;
         size_t at;
-        if (!begin(record, &position, again, err))
+        if (!begin(record, source, &position, again, err))
             return false;
-        if (position != record->position) {
+        if (position != source->position) {
             record->sink->rollback(record->sink);
-            record->position = position;
+            source->position = position;
             *kept = false;
             return true;
         }
-        if (keep_once(record, batch, from, to, &rows, &at, again, &why)) {
+        if (keep_once(record, source, batch, from, to, &rows, &at, again, &why)) {
             for (; from < to; from++)
-                count_gone(record, batch->numbers[from]);
+                count_gone(record, source, batch->numbers[from]);
             record->rows += rows;
         } else if (!is_spoilt(&why)) {
             *err = why;
@@ -205,7 +254,7 @@ static bool keep(struct record *record, struct batch *batch, size_t from, size_t
         } else if (at == to && to - from > 1) {
             /* One of them is at fault: which, is seen when each is alone. */
             for (; from < to && *kept; from++)
-                if (!keep(record, batch, from, from + 1, kept, again, err))
+                if (!keep(record, source, batch, from, from + 1, kept, again, err))
                     return false;
         } else {
             at = at == to ? from : at;
@@ -218,17 +267,15 @@ static bool keep(struct record *record, struct batch *batch, size_t from, size_t
 
 /* ---- from the stream ---- */
 
-static bool ask_next(struct record *record, size_t number, struct prb_error *err)
+static bool ask_next(struct record *record, const struct source *source, size_t number,
+                     struct prb_error *err)
 {
     char text[120], reply[PRB_BUS_SUBJECT];
-    snprintf(text, sizeof text,
-             "{\"seq\":%" PRIu64 ",\"next_by_subj\":\"" PRB_HISTORY_SUBJECTS "\"}",
-             record->position + 1 + number);
+    snprintf(text, sizeof text, "{\"seq\":%" PRIu64 ",\"next_by_subj\":\"%s\"}",
+             source->position + 1 + number, source->subjects);
     prb_bus_inbox_subject(record->inbox, record->turn * AT_ONCE + (unsigned)number, reply);
-    const struct prb_bus_message message = {.subject = "$JS.API.DIRECT.GET." PRB_HISTORY_STREAM,
-                                            .reply = reply,
-                                            .data = text,
-                                            .len = strlen(text)};
+    const struct prb_bus_message message = {
+        .subject = source->get, .reply = reply, .data = text, .len = strlen(text)};
     return prb_bus_publish(record->bus, &message, err);
 }
 
@@ -259,16 +306,17 @@ static bool hear(struct record *record, size_t count, struct prb_bus_message ans
 }
 
 /* Those behind our place, as many as were asked for at the most. */
-static bool fetch(struct record *record, struct batch *out, struct prb_error *err)
+static bool fetch(struct record *record, struct source *source, struct batch *out,
+                  struct prb_error *err)
 {
     struct prb_bus_message answers[AT_ONCE];
     bool answered[AT_ONCE] = {0}, good = true;
-    size_t count = record->wanted ? record->wanted : 1;
+    size_t count = source->wanted ? source->wanted : 1;
     record->turn = (record->turn + 1) % TURNS;
     for (size_t i = 0; i < count && good; i++)
-        good = ask_next(record, i, err);
+        good = ask_next(record, source, i, err);
     good = good && hear(record, count, answers, answered, err);
-    uint64_t last = record->position;
+    uint64_t last = source->position;
     for (size_t i = 0; i < count; i++) {
         const char *number =
             answered[i] && good && !answers[i].nobody ? answers[i].headers[PRB_BUS_SEQUENCE] : NULL;
@@ -281,22 +329,45 @@ static bool fetch(struct record *record, struct batch *out, struct prb_error *er
         }
     }
     /* One who waits for what comes asks for one. */
-    record->wanted = out->count < count ? 1 : count < AT_ONCE ? 2 * count : AT_ONCE;
+    source->wanted = out->count < count ? 1 : count < AT_ONCE ? 2 * count : AT_ONCE;
     return good;
 }
 
+static bool know_again(struct record *record, struct source *source, struct prb_error *err)
+{
+    return source == &record->sources[EVENTS] ? know_events(record, err)
+                                              : know_stream(record, source, err);
+}
+
 /* The next ones, if there are any. */
-static bool next(struct record *record, bool *found, bool *again, struct prb_error *err)
+static bool next_of(struct record *record, struct source *source, bool *found, bool *again,
+                    struct prb_error *err)
 {
     PRB_AUTO(batch) struct batch batch = {0};
     bool kept;
-    *found = *again = false;
-    if (!know_position(record, again, err) || !fetch(record, &batch, err))
+    if (!source->there)
+        return know_again(record, source, err); /* it may come */
+    if (!know_position(record, source, again, err) || !fetch(record, source, &batch, err))
         return false;
-    *found = batch.count > 0;
+    *found = *found || batch.count > 0;
     /* A stream that was made anew has smaller numbers, and nothing for us. */
-    return *found ? keep(record, &batch, 0, batch.count, &kept, again, err)
-                  : know_stream(record, err);
+    return batch.count ? keep(record, source, &batch, 0, batch.count, &kept, again, err)
+                       : know_again(record, source, err);
+}
+
+static bool next(struct record *record, bool *found, bool *again, struct prb_error *err)
+{
+    *found = *again = false;
+    return next_of(record, &record->sources[HISTORY], found, again, err) &&
+           next_of(record, &record->sources[EVENTS], found, again, err);
+}
+
+static bool is_settled(const struct record *record)
+{
+    for (int i = 0; i < SOURCES; i++)
+        if (record->sources[i].there && !record->sources[i].known)
+            return false;
+    return true;
 }
 
 static bool begin_all(struct record *record, struct prb_error *err)
@@ -310,7 +381,7 @@ static bool begin_all(struct record *record, struct prb_error *err)
         return prb_fail(err, PRB_NOT_FOUND, "no bus is configured");
     /* The sink once there is a stream. */
     return (record->bus = prb_bus_open(&record->file, &bus, err)) &&
-           (record->inbox = prb_bus_inbox_new(record->bus, err)) && know_stream(record, err) &&
+           (record->inbox = prb_bus_inbox_new(record->bus, err)) && know_streams(record, err) &&
            (record->sink = prb_sink_is_postgres(options->file)
                                ? prb_sink_postgres(options->file, options->stop_fd, err)
                                : prb_sink_store(options->file, err));
@@ -334,9 +405,9 @@ static bool run(struct record *record, struct prb_error *err)
         if (good && record->away)
             say(record, "%s is back", record->sink->name);
         record->away = !good;
-        if (good && !found && record->known && record->options->once)
+        if (good && !found && is_settled(record) && record->options->once)
             return true;
-        pause = !good ? AGAIN_MS : found || !record->known ? 0 : PAUSE_MS;
+        pause = !good ? AGAIN_MS : found || !is_settled(record) ? 0 : PAUSE_MS;
     } while (poll(&stop, 1, pause) <= 0);
     return true;
 }
@@ -344,7 +415,11 @@ static bool run(struct record *record, struct prb_error *err)
 bool prb_cluster_record(const struct prb_cluster_record_options *options,
                         struct prb_cluster_recorded *out, struct prb_error *err)
 {
-    struct record record = {.options = options};
+    struct record record = {
+        .options = options,
+        .sources = {[HISTORY] = SOURCE(PRB_HISTORY_STREAM, PRB_HISTORY_SUBJECTS, prb_taken_parse),
+                    [EVENTS] = SOURCE(PRB_EVENTS_STREAM, PRB_EVENTS_CRASHES, prb_taken_crash)},
+    };
     bool good = run(&record, err);
     *out = (struct prb_cluster_recorded){.rows = record.rows};
     if (record.sink) {

@@ -7,7 +7,7 @@
 #include "fleet/history/history.h"
 #include "ring/ring.h"
 
-/* ---- taken.c ---- */
+/* ---- taken.c, taken_crash.c ---- */
 
 struct prb_taken {
     const char *schema; /* of the store: python, host */
@@ -21,11 +21,15 @@ struct prb_taken {
     const char *rows;
     size_t len;
     char *names;    /* owned: the columns' */
+    char *text;     /* owned, or NULL: rows that no message has so */
     json_t *object; /* the same: the process's texts */
 };
 /* Borrows from the message.  CORRUPT: it is none of ours: anybody with an agent's key may have
  * written it. */
 bool prb_taken_parse(const struct prb_bus_message *message, struct prb_taken *out,
+                     struct prb_error *err);
+/* The same of event.crash: a row of the table crash_events. */
+bool prb_taken_crash(const struct prb_bus_message *message, struct prb_taken *out,
                      struct prb_error *err);
 void prb_taken_deinit(struct prb_taken *taken);
 PRB_DEFINE_AUTO(prb_taken, struct prb_taken, prb_taken_deinit)

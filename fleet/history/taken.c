@@ -80,8 +80,9 @@ bool prb_taken_parse(const struct prb_bus_message *message, struct prb_taken *ou
 void prb_taken_deinit(struct prb_taken *taken)
 {
     free(taken->names);
+    free(taken->text);
     json_decref(taken->object);
-    taken->names = NULL;
+    taken->names = taken->text = NULL;
     taken->object = NULL;
 }
 

@@ -280,7 +280,7 @@ static const struct {
                        true},
     [PRB_BUS_look] = {"\"probing.v1.find\", \"probing.v1.*.look.>\", \"probing.v1.*.cancel\", "
                       "\"$JS.API.STREAM.INFO." HISTORY "\", \"$JS.API.DIRECT.GET." HISTORY
-                      "\", " READ,
+                      "\", \"$JS.API.STREAM.INFO." EVENTS "\", " READ,
                       "\"_INBOX.look.>\", \"probing.v1.*.event.>\"", false},
     [PRB_BUS_control] = {"\"probing.v1.find\", \"probing.v1.end\", \"probing.v1.*.look.>\", "
                          "\"probing.v1.*.control.>\", \"probing.v1.*.cancel\", " READ,

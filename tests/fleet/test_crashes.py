@@ -129,6 +129,22 @@ def test_listed(job):
     assert [row["ranks"] for row in json.loads(chosen.stdout)["rows"]] == ["2"], chosen.stdout + chosen.stderr
 
 
+def test_recorded(job):
+    """A record takes what was told, each crash once, also where no agent publishes rows; its file is asked like any other table."""
+    file = os.path.join(job.folder, "crashes.db")
+    for added in (2, 0):
+        done = job.at(job.hosts.hub, "cluster", "record", file, "--once")
+        assert done.returncode == 0 and done.stdout.startswith("{} rows were added".format(added)), done.stdout + done.stderr
+        assert "only crashes are taken" in done.stderr
+    done = job.at(job.hosts.hub, "-t", file, "query", "SELECT rank, kind, title, place, path, bytes, time FROM python.crash_events ORDER BY rank", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    told = sorted(job.crashes("--all")[1]["rows"], key=lambda row: row["rank"])
+    for row, crash in zip(json.loads(done.stdout), told):
+        assert [row[name] for name in ("rank", "title", "place", "path", "bytes")] == [crash[name] for name in ("rank", "title", "place", "path", "bytes")]
+        assert row["kind"] == "signal" and abs(row["time"] - os.stat(crash["path"]).st_mtime) < 60, (row, crash)
+    assert len(told) == 2
+
+
 def test_other_jobs(job):
     """Dumps of another job in the same folder are not this one's, nor fetched as if they were."""
     job.begin(0, 0, "other")

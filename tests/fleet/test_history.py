@@ -16,6 +16,7 @@ from support.injection import wait_until
 from support.rings import Writer
 from support.target import PROBING, SRCDIR
 from test_agents import Cluster, pytestmark  # noqa: F401
+from test_postgres import CRASH
 
 COLUMNS = "step:integer\nloss:real\nnote:text\n"
 
@@ -207,15 +208,15 @@ def test_clickhouse(job):
     insert = "INSERT INTO probing.{} SETTINGS input_format_skip_unknown_fields = 1 FORMAT JSONEachRow {}"
     statements = [one.strip() for one in sql.split(";") if one.strip()] + [
         insert.format("steps_queue", published("torch_step_timing")),
-        "CREATE TABLE probing.losses(step Int64, loss Float64, note String, rank Int32, host String) ENGINE = Memory", insert.format("losses", published("losses")),
+        insert.format("crashes_queue", json.dumps(CRASH)), "CREATE TABLE probing.losses(step Int64, loss Float64, note String, rank Int32, host String) ENGINE = Memory", insert.format("losses", published("losses")),
         "SELECT (SELECT (count() > 0, min(toUnixTimestamp64Micro(time)), max(duration), max(forward), countIf(data IS NULL) = count(), min(job), min(host), max(rank)) "
-        "FROM probing.steps) AS steps, isNaN(loss) AS nan, note FROM probing.losses WHERE step = 40000 "
+        "FROM probing.steps) AS steps, (SELECT (job, rank, crash_group, toUnixTimestamp64Micro(time)) FROM probing.crashes) AS crash, isNaN(loss) AS nan, note FROM probing.losses WHERE step = 40000 "
         "FORMAT JSONEachRow"]
     client.close()
     done = subprocess.run([os.environ["PROBING_CHDB"], "-c", CLICKHOUSE], input="".join(json.dumps(one) + "\n" for one in statements), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, encoding="utf-8", timeout=120)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"steps": [1, int(now * 1e6), 0.25, 1e-9, 1, "job", "node1", 0], "nan": 1, "note": 'a\\b "c" \u00e4'}, done.stdout
+    assert json.loads(done.stdout) == {"steps": [1, int(now * 1e6), 0.25, 1e-9, 1, "job", "node1", 0], "crash": ["llama", 3, "f00", int((1.7e9 + 0.5) * 1e6)], "nan": 1, "note": 'a\\b "c" \u00e4'}, done.stdout
 
 
 def test_left_by_a_namespace(job):

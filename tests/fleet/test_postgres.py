@@ -108,6 +108,27 @@ def test_other_columns(published, server):
     assert server.ask("SELECT timestamp, scope, rank FROM host.probing_host_usage") == [["5.5", "process", "0"]]
 
 
+EVENTS = {"name": "probing_events", "subjects": ["probing.v1.*.event.*"], "storage": "file", "allow_direct": True}
+CRASH = {"v": 1, "host": "node1", "key": "node1-key", "job": "llama", "path": "/dumps/crash-1.snap", "kind": "signal", "title": "SIGSEGV, address 0x0",
+         "place": "", "group": "f00", "time": 1.7e9 + 0.5, "pid": 103, "rank": 3, "bytes": 4096}
+
+
+def test_crashes(published, server):
+    """What agents tell of crashes, beside the rows of ranks; what is no such event is passed over."""
+    published.ask("$JS.API.STREAM.CREATE.probing_events", EVENTS)
+    for broken in (b"no json", dict(CRASH, path=None), dict(CRASH, pid=-1), dict(CRASH, title="x" * 3000), {**CRASH, "time": "now"}):
+        published.ask("probing.v1.llama.event.crash", broken)
+    published.ask("probing.v1.llama.event.crash", CRASH)
+    published.ask("probing.v1.llama.event.crash", dict(CRASH, rank=-1, pid=0, host="node2", place="f (a.py:1)"))
+    published.ask("probing.v1.llama.event.other", {"not": "a crash"})
+    published.rows("beside", "a:integer", [{"a": 1}])
+    assert record(published, server)[0] == 3
+    assert server.ask("SELECT time, kind, title, place, crash_group, path, bytes, rank, host, job, pid FROM python.crash_events ORDER BY host") == [
+        ["1700000000.5", "signal", "SIGSEGV, address 0x0", None, "f00", "/dumps/crash-1.snap", "4096", "3", "node1", "llama", "103"],
+        ["1700000000.5", "signal", "SIGSEGV, address 0x0", "f (a.py:1)", "f00", "/dumps/crash-1.snap", "4096", "-1", "node2", "llama", "0"]]
+    assert record(published, server)[0] == 0
+
+
 def test_what_is_no_message(published, server):
     """What anybody with an agent's key may send is passed over, whole, and holds up nothing."""
     wrong = ["a:integer,a:integer", "a:what", "1a:integer", 'a";DROP:integer', "", ",".join("c{}:text".format(n) for n in range(64))]

@@ -154,7 +154,8 @@ MAY_PUBLISH = {
     "_INBOX.look.x.1": "", "_INBOX.control.x.1": "", "$JS.API.STREAM.DELETE.KV_probing_roster": "",
     "$JS.API.CONSUMER.CREATE.KV_probing_roster": "", "$JS.API.STREAM.CREATE.other": "",
     "$JS.API.STREAM.CREATE.probing_history": "agent", "$JS.API.DIRECT.GET.probing_history": "look", "$JS.API.STREAM.PURGE.probing_history": "",
-    "$JS.API.STREAM.CREATE.probing_events": "agent", "$JS.API.DIRECT.GET.probing_events": "look control eval", "$SYS.REQ.SERVER.PING": "", "anything": ""}
+    "$JS.API.STREAM.CREATE.probing_events": "agent", "$JS.API.DIRECT.GET.probing_events": "look control eval",
+    "$JS.API.STREAM.INFO.probing_events": "look", "$SYS.REQ.SERVER.PING": "", "anything": ""}
 MAY_HEAR = {
     "_INBOX.look.x.*": "look", "_INBOX.control.x.*": "control", "_INBOX.eval.x.*": "eval", "_INBOX.agent.x.*": "agent", "_INBOX.>": "", ">": "",
     "probing.>": "", "probing.v1.j.look.all": "agent", "probing.v1.*.control.>": "agent", "probing.v1.*.eval.>": "agent", "$KV.>": "", "$SYS.>": "",
