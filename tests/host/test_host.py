@@ -55,19 +55,26 @@ def one(pid, sql):
     return row
 
 
+def shares_of(pid):
+    """(MB of its share of all pages, of those that nobody else has)"""
+    with open("/proc/{}/smaps_rollup".format(pid)) as told:
+        text = told.read()
+    shared, dirty, clean = (int(re.search(key + r": +(\d+)", text)[1]) / 1024 for key in ("Pss", "Private_Dirty", "Private_Clean"))
+    return shared, dirty + clean
+
+
 def test_memory():
     with job(private=64, shared=32) as big, job() as small:
+        shares = [shares_of(big)]
         more = one(big, "SELECT * FROM memory_usage")
+        shares.append(shares_of(big))  # other programs begin and end, which have the interpreter's pages, too
         less = one(small, "SELECT * FROM memory_usage")
         assert more["pid"] == big and more["rank"] is None and abs(more["timestamp"] - time.time()) < 60
         assert 62 < more["anon"] - less["anon"] < 66 and 30 < more["shared"] - less["shared"] < 34
         assert more["memory_mb"] == pytest.approx(more["anon"] + more["file"] + more["shared"], abs=0.1)
         assert more["peak"] >= more["memory_mb"] - 0.5
-        with open("/proc/{}/smaps_rollup".format(big)) as told:
-            text = told.read()
-        kb = {key: int(re.search(key + r": +(\d+)", text)[1]) for key in ("Pss", "Private_Dirty", "Private_Clean")}
-        assert more["pss"] == pytest.approx(kb["Pss"] / 1024, rel=0.02)
-        assert more["uss"] == pytest.approx((kb["Private_Dirty"] + kb["Private_Clean"]) / 1024, rel=0.02)
+        for name, told in zip(("pss", "uss"), zip(*shares)):
+            assert 0.98 * min(told) <= more[name] <= 1.02 * max(told), (name, told)
 
 
 def test_shares_are_read_only_when_they_are_named():
@@ -80,21 +87,35 @@ def test_shares_are_read_only_when_they_are_named():
     assert opened("uss") and not opened("memory_mb, cgroup_limit")
 
 
+def seconds_of(pid):
+    """{thread: (s on a CPU, s that it waited for one)}, and when that was."""
+    told = {}
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/schedstat".format(pid, tid)) as words:
+            told[int(tid)] = [int(word) / 1e9 for word in words.read().split()[:2]]
+    return told, time.monotonic()
+
+
 def test_usage():
     """A thread that computes, one that sleeps often, and the main thread, which waits."""
     with job(work="(spin, nap)") as pid:
+        before, began = seconds_of(pid)
         rows = query(pid, "SELECT * FROM system.usage(1)")
+        after, ended = seconds_of(pid)
+        around = ended - began - 1  # s that the kernel's numbers hold besides the second that was watched
         process, = [row for row in rows if row["scope"] == "process"]
         threads = sorted((row for row in rows if row["scope"] == "thread"), key=lambda row: row["os_thread_id"])
         assert [row["os_thread_id"] for row in threads] == sorted(map(int, os.listdir("/proc/{}/task".format(pid))))
         main, spin, nap = threads
         assert process["os_thread_id"] is None and main["os_thread_id"] == pid
-        runs = spin["cpu_user_pct"] + spin["cpu_sys_pct"]
-        assert 5 < runs < 101 and runs + spin["wait_pct"] > 60  # it runs, or waits for a CPU or for the GIL
+        runs, waits = ((new - old) for old, new in zip(before[spin["os_thread_id"]], after[spin["os_thread_id"]]))
+        assert runs - around - 0.02 < (spin["cpu_user_pct"] + spin["cpu_sys_pct"]) / 100 < min(1.01, runs + 0.02), (runs, around, spin)
+        assert waits - around - 0.02 < spin["wait_pct"] / 100 < waits + 0.02, (waits, around, spin)
+        assert runs > main["cpu_user_pct"] / 100
         assert process["cpu_user_pct"] + process["cpu_sys_pct"] == pytest.approx(
-            sum(row["cpu_user_pct"] + row["cpu_sys_pct"] for row in threads), abs=5)
+            sum(row["cpu_user_pct"] + row["cpu_sys_pct"] for row in threads), abs=5 + 100 * around)
         assert main["cpu_user_pct"] + main["cpu_sys_pct"] < 1
-        assert nap["vol_ctxt"] > 20 and nap["vol_ctxt"] > main["vol_ctxt"]
+        assert nap["vol_ctxt"] > main["vol_ctxt"]
         assert main["state"] == "S"
 
 
@@ -105,7 +126,7 @@ def test_threads_that_come_and_go():
             rows = query(pid, "SELECT * FROM system.usage(0.7)")
             process, = [row for row in rows if row["scope"] == "process"]
             naps = sum(row["vol_ctxt"] for row in rows if row["scope"] == "thread")
-            assert 20 < naps <= process["vol_ctxt"] <= naps + 400 and process["wait_pct"] is not None
+            assert 0 < naps <= process["vol_ctxt"] <= naps + 400 and process["wait_pct"] is not None
 
 
 def test_other_tools_names():
@@ -115,7 +136,7 @@ def test_other_tools_names():
         process, = [row for row in rows if row["scope"] == "process"]
         spin, = [row for row in rows if row["scope"] == "thread" and row["tid"] != pid]
         assert process["tid"] == pid and process["thread_count"] == 2 and process["rss_kb"] > 5000
-        assert 0.4e9 < spin["wall_ns"] < 5e9 and spin["delta_total_ns"] == spin["delta_user_ns"] + spin["delta_sys_ns"]
+        assert 0.5e9 <= spin["wall_ns"] < 60e9 and spin["delta_total_ns"] == spin["delta_user_ns"] + spin["delta_sys_ns"]
         assert spin["cpu_total_pct"] == pytest.approx(100 * spin["delta_total_ns"] / spin["wall_ns"], abs=0.01)
         assert spin["cum_user_ns"] >= spin["delta_user_ns"] - 2e7 and abs(spin["ts"] - time.time()) < 60
 
