@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from support import gdbs
 from support.target import Target, probing
+from support.waits import until
+
+READ = ("0", "63")  # the number of read(2) on x86-64 and AArch64
 
 
 @pytest.fixture
@@ -124,12 +126,12 @@ def test_interrupt(gdb, resting):
             talk.until(rb"\n%d\n" % (400 + 97 * turn))
             talk.child.send_signal(signal.SIGINT)
             talk.send(b"echo @@over@@\\n\n")
-            said = talk.until(rb"^(.*)@@over@@", deadline=20).group(1)
+            said = talk.until(rb"^(.*)@@over@@").group(1)
             assert b"Traceback" not in said and b"ignored" not in said, said[-1000:]
         talk.send((NUMBERS.format("count(*)") + "\necho @@over@@\\n\n").encode())
         computes(talk.child.pid)
         talk.child.send_signal(signal.SIGINT)
-        said = talk.until(rb"^(.*)@@over@@", deadline=20).group(1)
+        said = talk.until(rb"^(.*)@@over@@").group(1)
         assert b"Traceback" not in said, said
         talk.send(b"py-bt -thread\n")
         talk.until(rb"called_back")
@@ -141,10 +143,15 @@ def computes(pid, seconds=0.5):
         with open("/proc/{0}/task/{0}/schedstat".format(pid)) as told:
             return int(told.read().split()[0])
 
-    first, until = ran(), time.monotonic() + gdbs.DEADLINE
-    while ran() < first + seconds * 1e9:
-        assert time.monotonic() < until, "it rests"
-        time.sleep(0.02)
+    first = ran()
+    until(lambda: ran() >= first + seconds * 1e9)
+
+
+def reads_a_byte(pid):
+    """Whether its main thread waits in a read(2) of one byte, and is not stopped there."""
+    with open("/proc/{0}/task/{0}/stat".format(pid)) as stat, open("/proc/{0}/task/{0}/syscall".format(pid)) as call:
+        state, words = stat.read().rsplit(")", 1)[1].split()[0], call.read().split()
+    return state == "S" and words[0] in READ and words[3] == "0x1"
 
 
 def test_eval_is_interrupted(gdb, resting):
@@ -157,10 +164,10 @@ def test_eval_is_interrupted(gdb, resting):
         talk.until(rb"the code was stopped")
         talk.send(b"probing eval __import__('os').read(0, 1)\n")
         talk.until(rb"running code in process")
-        time.sleep(1)  # until it reads, and, below, until it is waited for again: nothing tells
+        until(lambda: reads_a_byte(resting.pid))
         talk.child.send_signal(signal.SIGINT)
         talk.until(rb"gets a KeyboardInterrupt")
-        time.sleep(0.5)
+        until(lambda: reads_a_byte(resting.pid))  # again, as it goes on
         talk.child.send_signal(signal.SIGINT)
         talk.until(rb"stands half way in thread %d" % resting.pid)
         talk.send(b"continue\n")
@@ -192,8 +199,7 @@ def test_eval_while_the_gil_is_wanted(gdb, any_python, tmp_path):
     target = Target(any_python, "wanted.py", folder=str(tmp_path))
     try:
         asked = "SELECT count(*) FROM python.threads WHERE gil_state = 'waiting'"
-        while "\n1\n" not in probing("-t", target.pid, "query", "-f", "csv", asked).stdout:
-            assert target.child.poll() is None
+        until(lambda: "\n1\n" in probing("-t", target.pid, "query", "-f", "csv", asked).stdout)
         told = gdb.batch("probing eval 6 * 7", "probing eval len([0 for _ in range(300000)])", before=gdbs.attach(target))
         assert told[0].strip().endswith("42") and told[1].strip().endswith("300000"), told
         assert target.child.poll() is None
