@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 
-#define PRB_DEMO_SECONDS 60 /* for the whole; then the rest is given up */
+#define PRB_DEMO_SECONDS 240 /* for the whole; then the rest is given up */
 
 struct prb_demo {
     char folder[64]; /* "" before it is made */

@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
+
+from support.waits import until
 
 PROBING = os.environ["PROBING"]
 READ = ("0", "63")  # the number of read(2) on x86-64 and AArch64
@@ -32,12 +33,12 @@ class Done:
 
 @pytest.fixture(scope="session")
 def probing():
-    """probing(*args, **options of subprocess.run): one run, at most 60 s."""
+    """probing(*args, **options of subprocess.run): one run, at most 120 s."""
 
     def run(*args, **options):
         options.setdefault("stdin", subprocess.DEVNULL) if "input" not in options else None
         return Done(subprocess.run([PROBING, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   encoding="utf-8", errors="surrogateescape", timeout=60, **options))
+                                   encoding="utf-8", errors="surrogateescape", timeout=120, **options))
 
     return run
 
@@ -53,19 +54,22 @@ def tasks(pid):
 
 def wait_for_reading(process):
     """Until it blocks in reading its standard input and its other threads rest, or ended."""
-    deadline = time.monotonic() + 30
     last = None
-    while process.poll() is None and time.monotonic() < deadline:
+
+    def reads():
+        nonlocal last
+        before, last = last, None
+        if process.poll() is not None:
+            return True
         try:
             with open("/proc/{}/syscall".format(process.pid)) as file:
                 words = file.read().split()
-            now = tasks(process.pid)
+            last = tasks(process.pid)
         except OSError:  # it ends
-            continue
-        if words[1:2] == ["0x0"] and words[0] in READ and now == last and all(task[0] == "S" for task in now):
-            return
-        last = now
-        time.sleep(0.002)
+            return False
+        return words[1:2] == ["0x0"] and words[0] in READ and last == before and all(task[0] == "S" for task in last)
+
+    until(reads)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b([=>78MD
 
 
 class Screen:
-    def __init__(self, command, columns=80, lines=24, deadline=60):
+    def __init__(self, command, columns=80, lines=24, deadline=120):
         self.columns, self.lines, self.deadline = columns, lines, deadline
         self.clear()
         self.text = ""  # what has come and was not drawn yet

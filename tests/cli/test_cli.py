@@ -6,11 +6,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 from support.terminal import on_a_terminal
+from support.waits import until
 
 PROBING = os.environ["PROBING"]
 COMMANDS = {"list": "ls l ps", "backtrace": "bt b dump remote", "debug": "dbg d attach", "dap": "", "query": "q", "tables": "tbl", "snapshot": "",
@@ -193,9 +193,7 @@ def test_list_below(probing, job, any_python):
     with subprocess.Popen(any_python.command("-c", code), stdout=subprocess.PIPE, encoding="utf-8") as parent:
         child = int(parent.stdout.readline())
         try:
-            until = time.monotonic() + 30
-            while not any(one["pid"] == child for one in json.loads(probing("list", "--json").works())):
-                assert time.monotonic() < until
+            until(lambda: any(one["pid"] == child for one in json.loads(probing("list", "--json").works())))
             for words, pids in (([str(parent.pid)], {parent.pid, child}), (["{},{}".format(child, job.pid)], {child, job.pid}), (["4194999"], set())):
                 assert {one["pid"] for one in json.loads(probing("list", "--json", "--below", *words).works())} == pids
             for wrong in ("", "x", "1,", "-1", "0"):
@@ -216,14 +214,14 @@ def test_a_closed_pipe_is_quiet(job):
     for words in (["help"], [str(job.pid), "bt"]):
         reader, writer = os.pipe()
         os.close(reader)
-        done = subprocess.run([PROBING, *words], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run([PROBING, *words], stdout=writer, stderr=subprocess.PIPE, timeout=120)
         os.close(writer)
         assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
 
 
 def test_a_full_disk_is_told():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([PROBING, "help"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run([PROBING, "help"], stdout=full, stderr=subprocess.PIPE, timeout=120)
     assert done.returncode == 11 and b"standard output" in done.stderr
 
 
@@ -263,7 +261,7 @@ def test_man_page(probing, tmp_path):
     page = tmp_path / "probing.1"
     page.write_text(text)
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(page)], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60)
+                          stderr=subprocess.STDOUT, timeout=120)
     assert (done.returncode, done.stdout) == (0, b"")
 
 

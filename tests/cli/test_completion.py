@@ -47,7 +47,7 @@ def test_script(probing, shell, tmp_path):
         pytest.skip("no {} here to parse it".format(shell))
     script = tmp_path / "script"
     script.write_text(text)
-    done = subprocess.run([shell, "-n", str(script)], stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run([shell, "-n", str(script)], stderr=subprocess.PIPE, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -116,7 +116,7 @@ def test_bash_completes(probing, job, named, tmp_path):
     def complete(*words):
         command = 'source {}; COMP_WORDS=({} "$@"); COMP_CWORD=$#; _probing; printf "%s\\n" "${{COMPREPLY[@]}}"'
         done = subprocess.run(["bash", "-c", command.format(script, PROBING), "bash", *map(str, words)],
-                              stdout=subprocess.PIPE, timeout=60, encoding="utf-8", check=True)
+                              stdout=subprocess.PIPE, timeout=120, encoding="utf-8", check=True)
         return done.stdout.splitlines()
 
     assert complete("back") == ["backtrace"]
@@ -159,7 +159,7 @@ def terminal(request, probing, monkeypatch, tmp_path):
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     command, prepare = STARTED[shell]
-    screen = Screen(command.split(), columns=110, deadline=20)
+    screen = Screen(command.split(), columns=110)
     screen.press(prepare + "; clear; echo rea''dy\r")
     screen.until(lambda lines: "ready" in lines)
     yield screen
@@ -198,7 +198,7 @@ def test_zsh_gives_each_process_a_line(tmp_path, monkeypatch):
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("SCRIPT", os.path.join(os.environ["SRCDIR"], "cli", "help", "complete.zsh"))
-    screen = Screen(["zsh", "-f", "-i"], columns=80, lines=50, deadline=20)
+    screen = Screen(["zsh", "-f", "-i"], columns=80, lines=50)
     screen.press("PS1='$ '; autoload -Uz compinit; compinit -D -u; source $SCRIPT; clear; echo rea''dy\r")
     screen.until(lambda lines: "ready" in lines)
     screen.press("probing \t")

@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from support.waits import until
+
 PROBING = os.environ["PROBING"]
-SECONDS = 30  # that the whole may take
+SECONDS = 280  # that the whole may take beside other programs: 5 on an idle machine
 
 
 def own_files():
@@ -49,7 +50,7 @@ class Stage:
                                 env=self.environment, encoding="utf-8", errors="replace")
 
     def nothing_stays(self):
-        assert self.processes() == []
+        until(lambda: self.processes() == [])  # the last one may be on its way out
         assert os.listdir(self.folder) == []
 
 
@@ -75,11 +76,10 @@ def check_story(out):
 
 
 def test_shows_everything_and_leaves_nothing(stage):
-    before, began = own_files(), time.monotonic()
+    before = own_files()
     demo = stage.start()
     out, err = demo.communicate(timeout=SECONDS)
     assert demo.returncode == 0, out + err
-    assert time.monotonic() - began < SECONDS
     check_story(out)
     stage.nothing_stays()
     assert not [path for path in own_files() - before if "demo" in path]

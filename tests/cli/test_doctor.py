@@ -72,7 +72,7 @@ def test_another_users_processes(start, probing):
     if not shutil.which("setpriv") or subprocess.run(["setpriv", "--reuid=65534", "test", "-x", PROBING]).returncode:
         pytest.skip("no setpriv, or that user cannot reach the program")
     done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", PROBING,
-                           "doctor", "-f", "json"], stdout=subprocess.PIPE, timeout=60)
+                           "doctor", "-f", "json"], stdout=subprocess.PIPE, timeout=120)
     told = [one for one in json.loads(done.stdout.decode()) if str(job.pid) in one["text"]]
     assert done.returncode == 0 and told == [{"check": "process", "state": "fails", "text": told[0]["text"], "remedy": told[0]["remedy"]}]
     assert "user id 0" in told[0]["text"] and "root" in told[0]["remedy"]
@@ -96,7 +96,7 @@ def test_the_other_project_of_this_name(doctor, tmp_path):
 def test_a_small_shared_memory(doctor):
     """As containers have it."""
     mount = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=1m tmpfs /dev/shm && exec \"$0\" doctor -f json", PROBING]
-    done = subprocess.run(mount, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run(mount, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
     if done.returncode and b"unshare" in done.stderr:
         pytest.skip("no mount namespace here")
     told = [one for one in json.loads(done.stdout.decode()) if one["check"] == "shared-memory"]
@@ -128,6 +128,6 @@ def test_nothing_is_left(killed):
     os.close(writer)
     if killed:
         process.kill()
-    assert process.wait(60) == (-signal.SIGKILL if killed else 0)
-    assert select.select([reader], [], [], 30)[0] and os.read(reader, 1) == b""
+    assert process.wait(120) == (-signal.SIGKILL if killed else 0)
+    assert select.select([reader], [], [], 120)[0] and os.read(reader, 1) == b""
     os.close(reader)

@@ -155,7 +155,7 @@ def test_endless_output_ends_with_ctrl_c(fake):
     with subprocess.Popen([PROBING, "-t", one.path, "eval", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"more\n"
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=60)
+        child.communicate(timeout=120)
     assert child.returncode == 130
 
 
@@ -172,6 +172,6 @@ def test_a_reader_that_goes_away(fake):
     one = fake({EVAL: lambda number: message(PART, number, {STREAM: 1, OUTPUT: b"x" * 65536}) * 64 + message(END, number)})
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([PROBING, "-t", one.path, "eval", "1"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run([PROBING, "-t", one.path, "eval", "1"], stdout=writer, stderr=subprocess.PIPE, timeout=120)
     os.close(writer)
     assert done.returncode == -signal.SIGPIPE

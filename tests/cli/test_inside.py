@@ -6,16 +6,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from support.terminal import on_a_terminal
+from support.waits import until
 
 PROBING = os.environ["PROBING"]
 USAGE, NOT_FOUND, UNSUPPORTED, GONE, TIMEOUT, BUSY = 2, 3, 6, 7, 13, 14
 LOADED = re.compile(r"loaded in [\d.]+ ms, one thread paused \d+ µs \(thread \d+\)\n")
-DEADLINE = 60
+DEADLINE = 120
 
 PROGRAM = """
 import sys, threading, time
@@ -169,14 +169,18 @@ def test_auto_inject_off(probing, bare, start):
 
 
 def test_a_stopped_target(probing, bare):
+    def stopped():
+        with open("/proc/{}/stat".format(bare.pid)) as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "T"
+
     bare.send_signal(signal.SIGSTOP)
+    until(stopped)
     probing(bare.pid, "eval", "1").fails(BUSY, "stopped", "kill -CONT")
-    assert open("/proc/{}/stat".format(bare.pid)).read().rsplit(")", 1)[1].split()[0] == "T"
+    assert stopped()
     bare.send_signal(signal.SIGCONT)
-    until = time.monotonic() + DEADLINE
-    while not sockets_of(bare.pid):  # mapped comes before it
-        assert time.monotonic() < until
+    until(lambda: sockets_of(bare.pid))  # mapped comes before it
     bare.send_signal(signal.SIGSTOP)
+    until(stopped)
     probing(bare.pid, "eval", "1").fails(TIMEOUT, "does not answer")
     bare.send_signal(signal.SIGCONT)
     assert probing(bare.pid, "eval", "9").works() == "9\n"
@@ -296,9 +300,7 @@ def test_output_is_streamed(loaded):
 
 
 def test_timeout(probing, loaded):
-    began = time.monotonic()
-    done = probing(loaded.pid, "eval", "--timeout", "0.3", "while True: pass")
-    assert done.status != 0 and time.monotonic() - began < 20
+    assert probing(loaded.pid, "eval", "--timeout", "0.3", "while True: pass").status != 0
     assert probing(loaded.pid, "eval", "2").works() == "2\n"
 
 
@@ -315,7 +317,7 @@ def test_ctrl_c_interrupts(probing, loaded):
 
 def test_a_second_ctrl_c_leaves(probing, bare):
     probing(bare.pid, "inject").works()
-    code = ("import time\nprint('on', flush=True)\nlast = time.monotonic() + 20\n"
+    code = ("import time\nprint('on', flush=True)\nlast = time.monotonic() + 600\n"
             "def go():\n    while time.monotonic() < last:\n        try: time.sleep(0.05)\n"
             "        except BaseException: pass\ngo()")
     with subprocess.Popen([PROBING, str(bare.pid), "eval", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -324,7 +326,7 @@ def test_a_second_ctrl_c_leaves(probing, bare):
         child.send_signal(signal.SIGINT)
         assert "interrupting" in child.stderr.readline()
         child.send_signal(signal.SIGINT)
-        assert child.wait(15) == 130
+        assert child.wait(DEADLINE) == 130
     assert bare.poll() is None
 
 
@@ -338,15 +340,13 @@ def test_held_gil_names_the_thread_and_its_place(probing, bare, tmp_path):
         err = probing(bare.pid, "eval", "--gil-timeout", "0.3", "1").fails(BUSY, "held by thread {}".format(bare.pid),
                                                                          "hold (<string>:")
         assert "--gil-timeout" in err
-        waiting = subprocess.Popen([PROBING, str(bare.pid), "eval", "--gil-timeout", "30", "4"], stdin=subprocess.DEVNULL,
+        waiting = subprocess.Popen([PROBING, str(bare.pid), "eval", "--gil-timeout", "100", "4"], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert waiting.communicate(timeout=DEADLINE) == ("4\n", "")
 
 
 def wait_for_holder(probing, pid):
-    until = time.monotonic() + DEADLINE
-    while "+gil" not in probing(pid, "bt").works():
-        assert time.monotonic() < until
+    until(lambda: "+gil" in probing(pid, "bt").works())
 
 
 def test_socket_as_target(probing, loaded):
@@ -403,7 +403,7 @@ def test_launch_loads_the_probe(probing):
     with subprocess.Popen([PROBING, "launch", "-D", "probing.retention_days=2", sys.executable, "-c", PROGRAM],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as child:
         assert child.stdout.readline() == "ready\n"
-        assert has_probe(probing, child.pid)
+        until(lambda: has_probe(probing, child.pid))  # its socket may come after the program's first words
         done = probing(child.pid, "eval", "limit")
         assert (done.works(), done.err) == ("41\n", "")
         assert probing(child.pid, "config", "probing.retention_days").works().startswith("2")
@@ -426,7 +426,8 @@ def test_launch_and_children(probing, words, both):
     with subprocess.Popen([PROBING, "launch", *words, sys.executable, "-c", FAMILY], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, encoding="utf-8") as parent:
         child = int(parent.stdout.readline())
-        assert has_probe(probing, parent.pid)
+        for pid in (parent.pid, child) if both else (parent.pid,):
+            until(lambda: has_probe(probing, pid))
         assert has_probe(probing, child) == both
         parent.stdin.close()
         assert parent.wait(DEADLINE) == 0

@@ -6,13 +6,13 @@ import io
 import json
 import re
 import subprocess
-import time
 
 import pytest
 
 from support.target import PROBING
 from support.terminal import on_a_terminal
 from support.torch_python import torch_python
+from support.waits import until
 
 HOSTILE = r'''
 import sys, threading
@@ -112,11 +112,8 @@ sys.stdin.read()
 def test_list_tree(probing, start):
     parent = start(FAMILY)
     children = sorted(map(int, parent.ready.split()))
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:  # a child is listed once it has become Python
-        listed = {one["pid"] for one in json.loads(probing("list", "--json").works())}
-        if listed.issuperset(children):
-            break
+    # A child is listed once it has become Python.
+    until(lambda: {one["pid"] for one in json.loads(probing("list", "--json").works())}.issuperset(children))
     text = probing("list", "--tree").works()
     order = [int(pid) for pid in re.findall(r"^ *(\d+)", text, re.M)]
     first = order.index(parent.pid)
@@ -163,9 +160,11 @@ def test_a_thread_without_a_name(probing, start):
     """Python has no name for it: it is called as the kernel calls it, in JSON as in the text."""
     program = start("import _thread, sys, threading, time\ndef alone():\n    time.sleep(600)\n_thread.start_new_thread(alone, ())\n"
                     "print('ready', flush=True)\nsys.stdin.read()")
-    deadline, entries = time.monotonic() + 20, []
-    while len(entries) < 2 and time.monotonic() < deadline:
+    def both():
         entries = json.loads(probing(program.pid, "bt", "--json").works())
+        return len(entries) == 2 and entries
+
+    entries = until(both)
     name, = [entry["thread_name"] for entry in entries if entry["thread_name"] != "MainThread"]
     tid, = [entry["os_thread_id"] for entry in entries if entry["thread_name"] != "MainThread"]
     with open("/proc/{}/task/{}/comm".format(program.pid, tid)) as file:

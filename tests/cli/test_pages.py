@@ -19,7 +19,7 @@ from support.torch_python import torch_python
 
 SRCDIR = os.path.abspath(pages.SRCDIR)
 BUILDDIR = os.environ.get("BUILDDIR", ".")
-DEADLINE = 120  # seconds for a block
+DEADLINE = 240  # seconds for a block
 BLOCK = re.compile(r"(?:<!-- (?:not run: ([^\n]*)|until: ([^\n]*)) -->\n)?^```(sh|gdb|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FOLDERS = ("cli", "dap", "editors", "examples", "fleet", "gdb", "inject", "lib", "packaging", "python", "tests")
 

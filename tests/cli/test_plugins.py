@@ -77,7 +77,7 @@ def build(folder):
         words = ["-D{}={}".format(key, value) for key, value in defined.items()]
         subprocess.run([COMPILER, "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-shared", "-fPIC",
                         "-I", os.path.join(folder, "include"), *words, "-x", "c", "-o", path, "-"],
-                       input=source.encode(), check=True, timeout=60)
+                       input=source.encode(), check=True, timeout=120)
         os.chmod(path, 0o644)
         return path
 

@@ -7,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from screen import Screen
+from support.waits import until
 
 PROBING = os.environ["PROBING"]
 TARGETS = os.path.join(os.environ["SRCDIR"], "tests", "targets")
@@ -58,28 +58,37 @@ def sampled(probing, path):
     return [(row["process"], row["rank"]) for row in rows]
 
 
+def profile(pids, *words):
+    """Until it has samples of these processes, however long a busy machine takes."""
+    with subprocess.Popen([PROBING, *map(str, words)], stderr=subprocess.PIPE) as child:
+        wait_until_sampled(child, pids)
+        child.send_signal(signal.SIGINT)
+        said = child.communicate()[1]
+    assert child.returncode == 0, said
+
+
 @pytest.mark.parametrize("of", ["launcher", "rank", "other rank", "worker"])
 def test_profile(probing, job, tmp_path, of):
     """All ranks and nothing else, whatever the target is of the job."""
     target = job[["launcher", "rank", "other rank", "worker"].index(of)]
-    probing("-t", target, "profile", "--ranks", "--idle", "-d", 1, "-o", tmp_path / "p.db").works()
+    profile([job[1], job[2]], "-t", target, "profile", "--ranks", "--idle", "-o", tmp_path / "p.db")
     assert sampled(probing, tmp_path / "p.db") == [(job[1], 0), (job[2], 1)]
 
 
 def test_profile_without_target(probing, job, tmp_path):
     """Every job's ranks, but not what they started."""
-    probing("profile", "--ranks", "--idle", "-d", 1, "-o", tmp_path / "p.db").works()
+    profile(job[1:3], "profile", "--ranks", "--idle", "-o", tmp_path / "p.db")
     seen = {pid for pid, _ in sampled(probing, tmp_path / "p.db")}
     assert seen >= set(job[1:3]) and not seen & {job[0], *job[3:]}
 
 
 def test_profile_with_children(probing, job, tmp_path):
-    probing("-t", job[1], "profile", "--ranks", "-s", "--idle", "-d", 2, "-o", tmp_path / "p.db").works()
+    profile(job[1:], "-t", job[1], "profile", "--ranks", "-s", "--idle", "-o", tmp_path / "p.db")
     assert {pid for pid, _ in sampled(probing, tmp_path / "p.db")} == set(job[1:])
 
 
 def test_group(probing, job, tmp_path):
-    probing("-t", job[0], "profile", "--ranks", "--group", "rank", "-d", 1, "-o", tmp_path / "p.txt").works()
+    profile(job[1:3], "-t", job[0], "profile", "--ranks", "--group", "rank", "-o", tmp_path / "p.txt")
     first = {line.split(";")[0] for line in (tmp_path / "p.txt").read_text().splitlines()}
     assert first == {"rank 0", "rank 1"}
 
@@ -133,8 +142,8 @@ def test_profile_of_restarted_ranks(probing, elastic, tmp_path):
     assert set(sampled(probing, tmp_path / "p.db")) == {(one[1 + rank], rank) for one in (first, second) for rank in (0, 1)}
 
 
-def wait_until_sampled(child, pids):
-    """It holds these processes (pidfd_open(2)), and was given a processor for a hundred samples since."""
+def wait_until_held(child, pids):
+    """It holds these processes (pidfd_open(2))."""
     def held():
         found = set()
         for fd in os.listdir("/proc/{}/fdinfo".format(child.pid)):
@@ -145,18 +154,23 @@ def wait_until_sampled(child, pids):
                 pass
         return found
 
+    def all_of_them():
+        assert child.poll() is None
+        return set(pids) <= held()
+
+    until(all_of_them)
+
+
+def wait_until_sampled(child, pids):
+    """And was given a processor for a hundred samples since."""
     def turns():
+        assert child.poll() is None
         with open("/proc/{}/schedstat".format(child.pid)) as stat:
             return int(stat.read().split()[2])
 
-    until = time.monotonic() + 60
-    while not set(pids) <= held():
-        assert child.poll() is None and time.monotonic() < until
-        time.sleep(0.02)
+    wait_until_held(child, pids)
     begun = turns()
-    while turns() < begun + 100:
-        assert child.poll() is None and time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: turns() >= begun + 100)
 
 
 def test_top_of_restarted_ranks(elastic):
@@ -251,11 +265,11 @@ def test_backtrace_group(probing, tmp_path):
     try:
         pids = [int(word) for word in launcher.stdout.readline().split()]
         assert len(pids) == 4
-        out = ""
-        until = time.monotonic() + 30
-        while "Ranks 0, 2-3: 3 threads" not in out:  # they print a moment before they wait
-            assert time.monotonic() < until, out
-            out = probing(launcher.pid, "bt", "--ranks", "--group").works()
+        def grouped():
+            told = probing(launcher.pid, "bt", "--ranks", "--group").works()
+            return "Ranks 0, 2-3: 3 threads" in told and told
+
+        out = until(grouped)  # they print a moment before they wait
         assert out.startswith("4 processes, 4 threads, 2 different stacks\n")
         blocks = out.split("\n\n")
         assert re.match(r"Ranks 0, 2-3: 3 threads: {} .*MainThread".format(pids[0]), blocks[1])
@@ -287,7 +301,7 @@ def test_query(probing, job):
 def test_query_of_children(probing, job):
     found = json.loads(probing(job[1], "query", "-s", "-f", "json", "SELECT rank, pid, ppid FROM system.process ORDER BY pid").works())
     assert [(row["rank"], row["pid"], row["ppid"]) for row in found] == sorted([(0, job[1], job[0]), (0, job[3], job[1])], key=lambda row: row[1])
-    wide = json.loads(probing(job[1], "query", "-s", "-f", "json", "SET probing.repr_limit = 16; SELECT * FROM python.locals WHERE name = 'end'").works())
+    wide = json.loads(probing(job[1], "query", "-s", "-f", "json", "SET probing.repr_limit = 16; SELECT * FROM python.locals WHERE name = 'worker'").works())
     assert [list(row)[:2] for row in wide] == [["rank", "pid"]]
     probing(job[1], "query", "-s", "SELECT rang FROM python.threads").fails(9, "rang", "rank")
 
@@ -295,11 +309,11 @@ def test_query_of_children(probing, job):
 def test_query_while_a_rank_ends(elastic):
     """It is left out with a note; the other rank's rows come."""
     launcher, rank, other = elastic.pids()[:3]
-    sql = "SELECT rank, pid, n FROM (SELECT count(*) AS n FROM profiling_data(2, 500)) CROSS JOIN python.threads"
+    sql = "SELECT rank, pid, n FROM (SELECT count(*) AS n FROM profiling_data(4, 500)) CROSS JOIN python.threads"
     child = subprocess.Popen([PROBING, str(launcher), "query", "--ranks", "-f", "json", sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until_sampled(child, [rank])
+    wait_until_held(child, [rank])
     os.kill(other, signal.SIGKILL)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert child.returncode == 0, err
     assert [(row["rank"], row["pid"]) for row in json.loads(out)] == [(0, rank)]
     assert "left out: process {}".format(other).encode() in err

@@ -11,7 +11,7 @@ import pytest
 
 PROBING = os.environ["PROBING"]
 GONE = 7
-DEADLINE = 60
+DEADLINE = 120
 
 PROGRAM = """
 import sys, threading
@@ -151,7 +151,7 @@ class Terminal:
         """Until its output since the last wait has the words, in this order."""
         until = time.monotonic() + DEADLINE
         while not re.search(".*".join(map(re.escape, words)), self.text, re.S):
-            assert time.monotonic() < until and select.select([self.primary], [], [], 30)[0], self.text
+            assert time.monotonic() < until and select.select([self.primary], [], [], DEADLINE)[0], self.text
             try:
                 self.text += os.read(self.primary, 65536).decode("utf-8", "replace")
             except OSError:
