@@ -22,7 +22,7 @@ def truth_of(target):
 
 @pytest.fixture
 def all_ways(start, python):
-    return start(python, "tasks.py")
+    return start(python, "tasks.py").settle()
 
 
 def test_each_task(all_ways, python):
@@ -203,7 +203,7 @@ asyncio.get_event_loop().run_until_complete(main()) if not hasattr(asyncio, "run
 def test_ring(any_python, tmp_path):
     """Tasks that wait for each other: drawn once, as one more root, and only the last root ends the trunk."""
     (tmp_path / "ring.py").write_text(RING)
-    target = Target(any_python, "ring.py", folder=str(tmp_path))
+    target = Target(any_python, "ring.py", folder=str(tmp_path)).settle()
     try:
         lines = probing("-t", target.pid, "tasks", "--tree").stdout.splitlines()
     finally:

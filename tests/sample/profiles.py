@@ -1,5 +1,6 @@
 """`probing profile` run by a test, and its collapsed stacks read."""
 
+import json
 import os
 import re
 import time
@@ -21,11 +22,18 @@ class Told:
         self.rejected, self.skipped, self.failed = int(found[5]), int(found[6]), int(found[7])
 
 
-def profile(pid, path, *options, seconds=1, check=True):
-    """Sample a process into path; what was told."""
-    done = probing("-v", "-t", pid, "profile", "-d", seconds, "-o", path, *options, check=False, timeout=seconds + 60)
-    assert not check or done.returncode == 0, done.stderr
-    return Told(done.stderr) if check else done
+LONGEST = 60  # seconds that a profile is taken for
+
+
+def profile(pid, path, *options, seconds=1, least=1):
+    """Sample a process into path; what was told.  A busy machine lets few samples be taken: again and longer, until there are least."""
+    while True:
+        done = probing("-v", "-t", pid, "profile", "-d", seconds, "-o", path, *options, check=False, timeout=seconds + 120)
+        assert done.returncode == 0, done.stderr
+        told = Told(done.stderr)
+        if told.samples >= least or seconds >= LONGEST:
+            return told
+        seconds = min(LONGEST, 2 * seconds)
 
 
 def begun(command):
@@ -53,13 +61,28 @@ def turns(command):
 
 def sampling(pid, command, samples=20):
     """Until the command has taken some samples; or none more, as it was told to take few."""
-    deadline, first = time.monotonic() + 30, None
+    deadline, first = time.monotonic() + 60, None
     while time.monotonic() < deadline and command.poll() is None:
         if first is not None and turns(command) >= first + samples:
             return
         if first is None and begun(command):
             first = turns(command)
         time.sleep(0.01)
+
+
+def spent(target):
+    """End shares.py: the seconds that it says its functions took, all calls and the mean of one."""
+    target.child.stdin.write(b"\n")
+    target.child.stdin.flush()
+    told = json.loads(target.line())
+    cycles = told.pop("cycles")
+    return told, {name: seconds / cycles for name, seconds in told.items()}
+
+
+def truth(target):
+    """The same as shares."""
+    told, _ = spent(target)
+    return {name: seconds / sum(told.values()) for name, seconds in told.items()}
 
 
 def stacks(path):

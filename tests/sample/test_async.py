@@ -29,7 +29,7 @@ def test_who_waits(start, python, tmp_path):
     if python.minor < (3, 7):
         pytest.skip("asyncio's tasks are read from 3.7 on")
     target = start(python, "tasks.py", "working")
-    told = profile(target.pid, tmp_path / "p.txt", "--async", "--function", seconds=1.5)
+    told = profile(target.pid, tmp_path / "p.txt", "--async", "--function", seconds=1.5, least=100)
     seen = {}
     for frames, count in stacks(tmp_path / "p.txt"):
         below = below_loop(frames)
@@ -48,7 +48,7 @@ def test_who_waits(start, python, tmp_path):
 
 def test_beside_native_frames(start, any_python, tmp_path):
     target = start(any_python, "tasks.py", "working")
-    profile(target.pid, tmp_path / "p.txt", "--async", "--native", "--function", seconds=1.5)
+    profile(target.pid, tmp_path / "p.txt", "--async", "--native", "--function", seconds=1.5, least=50)
     whole = [[function(frame) for frame in frames] for frames, _ in stacks(tmp_path / "p.txt")]
     rows = [names for names in whole if "burn" in names and "task fetch" in names]
     assert rows
@@ -61,7 +61,7 @@ def test_beside_native_frames(start, any_python, tmp_path):
 
 def test_kept_in_a_database(start, any_python, tmp_path):
     target = start(any_python, "tasks.py", "working")
-    profile(target.pid, tmp_path / "p.db", "--async", seconds=1)
+    profile(target.pid, tmp_path / "p.db", "--async", least=60)
     done = probing("-t", str(tmp_path / "p.db"), "query", "-f", "csv",
                    "SELECT DISTINCT operation_name FROM profiling_data")
     assert {"task working", "task epochs", "task fetch", "burn"} <= set(done.stdout.splitlines())

@@ -4,12 +4,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 from profiles import Told, profile, sampling, stacks
-from support.target import PROBING, Target, children, probing
+from support.target import DEADLINE, PROBING, Target, children, probing
 
 
 def begin(pid, path, *options):
@@ -24,7 +23,7 @@ def test_signals(start, any_python, tmp_path, number):
     command = begin(target.pid, tmp_path / "p.txt")
     sampling(target.pid, command)
     command.send_signal(number)
-    _, said = command.communicate(timeout=30)
+    _, said = command.communicate(timeout=DEADLINE)
     assert command.returncode == 0, said
     assert Told(said).samples > 0 and stacks(tmp_path / "p.txt")
 
@@ -35,7 +34,7 @@ def test_target_ends(start, any_python, tmp_path):
     sampling(target.pid, command)
     target.child.kill()
     target.child.wait()
-    _, said = command.communicate(timeout=30)
+    _, said = command.communicate(timeout=DEADLINE)
     assert command.returncode == 0, said
     assert stacks(tmp_path / "p.txt")
 
@@ -43,14 +42,14 @@ def test_target_ends(start, any_python, tmp_path):
 def test_target_becomes_another_program(any_python, tmp_path):
     program = tmp_path / "becoming.py"
     program.write_text("import os, select\nos.write(1, b'ready\\n')\nwhile not select.select([0], [], [], 0)[0]: pass\n"
-                       "os.execv('/bin/sleep', ['sleep', '60'])\n")
+                       "os.execv('/bin/sleep', ['sleep', '600'])\n")
     target = Target(any_python, "becoming.py", folder=str(tmp_path))
     try:
-        command = begin(target.pid, tmp_path / "p.txt", "-d", 30)
+        command = begin(target.pid, tmp_path / "p.txt")
         sampling(target.pid, command)
         target.child.stdin.write(b"\n")
         target.child.stdin.flush()
-        _, said = command.communicate(timeout=60)
+        _, said = command.communicate(timeout=DEADLINE)
         assert command.returncode == 0, said
         assert stacks(tmp_path / "p.txt")
     finally:
@@ -60,12 +59,10 @@ def test_target_becomes_another_program(any_python, tmp_path):
 FORKING = """
 import os, time
 def parent():
-    end = time.time() + 30
-    while time.time() < end:
+    while True:
         pass
 def child():
-    end = time.time() + 30
-    while time.time() < end:
+    while True:
         pass
 os.write(1, b"ready\\n")
 time.sleep(0.5)
@@ -84,7 +81,7 @@ def test_target_forks(any_python, tmp_path, options):
     (tmp_path / "forking.py").write_text(FORKING)
     target = Target(any_python, "forking.py", folder=str(tmp_path))
     try:
-        told = profile(target.pid, tmp_path / "p.txt", *options, seconds=4)
+        told = profile(target.pid, tmp_path / "p.txt", *options, seconds=4, least=100)
         names = {frame.split(" (")[0] for frames, _ in stacks(tmp_path / "p.txt") for frame in frames}
     finally:
         for pid in children(target.pid):
@@ -98,7 +95,7 @@ def test_target_is_stopped(start, any_python, tmp_path):
     target = start(any_python, "shares.py", "gil")
     os.kill(target.pid, signal.SIGSTOP)
     try:
-        told = profile(target.pid, tmp_path / "p.txt", "--idle")
+        told = profile(target.pid, tmp_path / "p.txt", "--idle", least=20)
         with open("/proc/{}/stat".format(target.pid)) as file:
             assert file.read().rsplit(")", 1)[1].split()[0] == "T"
     finally:
@@ -117,9 +114,8 @@ def test_too_high_a_rate(start, any_python, tmp_path):
 def test_output_that_cannot_be(start, any_python, path):
     """Known before anything is sampled."""
     target = start(any_python, "shares.py", "gil")
-    before = time.monotonic()
-    done = probing("-t", target.pid, "profile", "-d", 30, "-o", path, check=False)
-    assert done.returncode not in (0, 70) and time.monotonic() - before < 20
+    done = probing("-t", target.pid, "profile", "-d", 600, "-o", path, check=False)
+    assert done.returncode not in (0, 70)
     assert done.stderr.startswith("probing: ")
 
 

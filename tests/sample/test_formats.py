@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from profiles import function, profile, shares
+from profiles import function, profile, shares, truth
 from support import timeline
 from support.protobuf import fields, packed
 
@@ -17,21 +17,22 @@ NAMES = ["sixty", "thirty", "ten"]
 
 @pytest.fixture
 def sampled(start, any_python, tmp_path):
-    """sampled(name, options): the path of a profile of shares.py, 2 s of it, all threads."""
+    """sampled(name, options): the path of a profile of shares.py, all threads."""
     def take(name, *options):
         target = start(any_python, "shares.py", "wall")
-        profile(target.pid, tmp_path / name, "--idle", *options, seconds=2)
+        profile(target.pid, tmp_path / name, "--idle", *options, seconds=2, least=150)
+        take.truth = truth(target)
         return tmp_path / name
     return take
 
 
-def about(found):
-    """The shares of two seconds, about as they are."""
-    assert abs(found["sixty"] - 0.6) < 0.1 and abs(found["thirty"] - 0.3) < 0.1, found
+def about(found, truth):
+    """The shares of some hundred samples, about as they are."""
+    assert all(abs(found[name] - truth[name]) < 0.1 for name in NAMES), (found, truth)
 
 
 def test_collapsed(sampled):
-    about(shares(sampled("p.txt"), NAMES))
+    about(shares(sampled("p.txt"), NAMES), sampled.truth)
 
 
 def test_speedscope(sampled):
@@ -48,7 +49,7 @@ def test_speedscope(sampled):
         for sample, weight in zip(one["samples"], one["weights"]):
             for name in {frames[index]["name"] for index in sample} & set(NAMES):
                 spent[name] += weight
-    about({name: spent[name] / sum(spent.values()) for name in NAMES})
+    about({name: spent[name] / sum(spent.values()) for name in NAMES}, sampled.truth)
 
 
 def test_pprof(sampled):
@@ -72,7 +73,7 @@ def test_pprof(sampled):
         assert ns == samples * 10 ** 7
         for name in set(names) & set(NAMES):
             found[name] += samples
-    about({name: found[name] / sum(found.values()) for name in NAMES})
+    about({name: found[name] / sum(found.values()) for name in NAMES}, sampled.truth)
 
 
 def test_chrome(sampled):
@@ -90,7 +91,7 @@ def test_chrome(sampled):
         assert not open_ends or span["ts"] + span["dur"] <= open_ends[-1] + 0.002, span
         open_ends.append(span["ts"] + span["dur"])
     spent = {name: sum(span["dur"] for span in spans if span["name"] == name) for name in NAMES}
-    about({name: spent[name] / sum(spent.values()) for name in NAMES})
+    about({name: spent[name] / sum(spent.values()) for name in NAMES}, sampled.truth)
 
 
 def test_perfetto(sampled):
@@ -99,7 +100,7 @@ def test_perfetto(sampled):
     calls = next(found for found in tracks.values() if {"sixty", "thirty"} <= {one.name for one in found})
     assert calls[0].name == "<module>" and calls[0].depth == 0 and calls[0].notes["file"].endswith("shares.py")
     spent = {name: sum(one.end - one.begin for one in calls if one.name == name) for name in NAMES}
-    about({name: spent[name] / sum(spent.values()) for name in NAMES})
+    about({name: spent[name] / sum(spent.values()) for name in NAMES}, sampled.truth)
     assert all(one.depth > 0 and one.notes["samples"] > 0 for one in calls if one.name in NAMES)
 
 
@@ -150,11 +151,11 @@ class Rows(html.parser.HTMLParser):
 
 
 def test_heatmap(sampled):
-    """The line of the file that calls sixty has six tenths of the total."""
+    """The line of the file that calls sixty has its share of the total."""
     parser = Rows()
     parser.feed(sampled("p.html", "--source", "shares.py").read_text(encoding="utf-8"))
     line = next(row for row in parser.rows if row and 'sixty(kind)' in row[-1] and "+=" in row[-1])
-    assert abs(float(line[1].split()[0]) - 60) < 10, line
+    assert abs(float(line[1].split()[0]) - 100 * sampled.truth["sixty"]) < 10, line
 
 
 def test_flamegraph(sampled):
@@ -165,7 +166,7 @@ def test_flamegraph(sampled):
     titles = [one.text for one in root.iter("{http://www.w3.org/2000/svg}title")]
     found = {name: sum(float(title.rsplit(" ", 2)[1]) for title in titles if function(title) == name) / 100
              for name in NAMES}
-    about(found)
+    about(found, sampled.truth)
     assert "dropped" in text and "rejected" in text
 
 

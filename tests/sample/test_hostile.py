@@ -13,7 +13,7 @@ import xml.etree.ElementTree
 import pytest
 
 from profiles import profile, sampling
-from support.target import PROBING, probing
+from support.target import DEADLINE, PROBING, probing
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -47,7 +47,7 @@ def test_svg_of_deep_stacks(tmp_path):
     probing("diff", tmp_path / "deep.txt", tmp_path / "deep.txt", "-o", tmp_path / "deep.svg")
     done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir={}".format(tmp_path / "user"),
                            "--dump-dom", (tmp_path / "deep.svg").as_uri()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          encoding="utf-8", timeout=120)
+                          encoding="utf-8", timeout=240)
     assert "f3999: 3 samples, 100.00 %" in done.stdout  # as the script words it
 
 
@@ -125,7 +125,7 @@ def test_link_in_the_way(start, any_python, tmp_path):
         sampling(target.pid, command)
         (tmp_path / "{}.{}.new".format(name, command.pid)).symlink_to(victim)
         command.send_signal(signal.SIGINT)
-        _, said = command.communicate(timeout=60)
+        _, said = command.communicate(timeout=DEADLINE)
         assert command.returncode == 0, said
         assert victim.read_text() == "precious"
         assert (tmp_path / name).stat().st_size and not (tmp_path / name).is_symlink()

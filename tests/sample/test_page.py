@@ -13,6 +13,7 @@ from support.target import probing
 pytest.importorskip("playwright.sync_api", reason="needs Playwright (tests/editors/setup.sh)")
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+WAIT_MS = 120000
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
@@ -22,8 +23,9 @@ def page():
         pytest.skip("no Chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True,
-                                             args=["--no-sandbox", "--disable-gpu"])
+                                             args=["--no-sandbox", "--disable-gpu"], timeout=WAIT_MS)
         one = browser.new_page(viewport={"width": 1240, "height": 700})
+        one.set_default_timeout(WAIT_MS)
         one.faults = []
         one.on("pageerror", lambda error: one.faults.append(str(error)))
         yield one
@@ -37,7 +39,7 @@ def frames(page):
 
 def test_flame_graph(start, any_python, tmp_path, page):
     target = start(any_python, "shares.py", "gil")
-    profile(target.pid, tmp_path / "p.svg", "--idle", seconds=2)
+    profile(target.pid, tmp_path / "p.svg", "--idle", seconds=2, least=100)
     page.goto((tmp_path / "p.svg").as_uri())
     whole = frames(page)
     assert whole[0].startswith("all: ") and any(one.startswith("thirty ") for one in whole)
@@ -79,8 +81,8 @@ def test_heatmap(page, any_python, tmp_path):
     target = subprocess.Popen([any_python.executable, str(tmp_path / "train.py")], stdout=subprocess.PIPE)
     try:
         target.stdout.readline()
-        profile(target.pid, tmp_path / "p.html")
-        profile(target.pid, tmp_path / "train.html", "--source", "train.py")
+        profile(target.pid, tmp_path / "p.html", least=60)
+        profile(target.pid, tmp_path / "train.html", "--source", "train.py", least=60)
     finally:
         target.kill()
         target.communicate()

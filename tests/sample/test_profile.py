@@ -14,8 +14,8 @@ import time
 
 import pytest
 
-from profiles import function, profile, sampling, shares, stacks
-from support.target import PROBING, Target, die_with_parent, probing, query
+from profiles import function, profile, sampling, shares, spent, stacks, truth
+from support.target import DEADLINE, PROBING, Target, die_with_parent, probing, query
 
 NAMES = ["sixty", "thirty", "ten"]
 MODES = {"cpu": ["--mode", "cpu"], "wall": ["--idle"], "gil": ["--gil"]}
@@ -26,15 +26,11 @@ def test_known_shares(start, any_python, tmp_path, kind):
     """60, 30 and 10 % of processor time, of time, and of the GIL are found within 2 points in 10 s at 100 Hz."""
     target = start(any_python, "shares.py", kind)
     told = profile(target.pid, tmp_path / "p.txt", *MODES[kind], seconds=10)
-    target.child.stdin.write(b"\n")
-    target.child.stdin.flush()
-    target.child.wait(30)
-    truth = json.loads((target._text + target.child.stdout.read()).decode().split("\n")[-2])
-    whole = sum(truth.values())
+    expected = truth(target)
     found = shares(tmp_path / "p.txt", NAMES)
     room = 0.02 if told.samples > 900 else 0.02 + 0.5 / told.samples ** 0.5  # a busy machine lets few be taken
     for name in NAMES:
-        assert abs(found[name] - truth[name] / whole) < room, (found, truth, told.text)
+        assert abs(found[name] - expected[name]) < room, (found, expected, told.text)
 
 
 def test_a_chain_without_a_frame_is_dropped(start, python, tmp_path):
@@ -47,7 +43,7 @@ def test_a_chain_without_a_frame_is_dropped(start, python, tmp_path):
     assert rows and not [frames for frames, _ in rows if "cannot be read" in frames[-1]]
     target.child.stdin.write(b"\n")
     target.child.stdin.flush()
-    assert target.child.wait(30) == 0
+    assert target.child.wait(DEADLINE) == 0
 
 
 def possible(frames):
@@ -66,7 +62,7 @@ def test_no_stack_that_never_was(start, python, tmp_path, shape):
         pytest.skip("needs two processors")
     target = start(python, "alternate.py", shape, 14)
     for seconds in (2, 10):  # two of 1,600 say little of a share: of more then
-        told = profile(target.pid, tmp_path / "p.txt", "-r", 1000, "--idle", seconds=seconds)
+        told = profile(target.pid, tmp_path / "p.txt", "-r", 1000, "--idle", seconds=seconds, least=400)
         rows = stacks(tmp_path / "p.txt")
         whole = sum(count for _, count in rows)
         wrong = sum(count for frames, count in rows if not possible(frames))
@@ -87,7 +83,7 @@ def test_a_generator_is_not_the_outermost_frame(start, python, tmp_path):
     with subprocess.Popen(python.command(str(program)), stdout=subprocess.PIPE, preexec_fn=die_with_parent) as target:
         try:
             target.stdout.readline()
-            told = profile(target.pid, tmp_path / "p.txt", "-r", 500, seconds=3)
+            told = profile(target.pid, tmp_path / "p.txt", "-r", 500, seconds=3, least=300)
         finally:
             target.kill()
     rows = stacks(tmp_path / "p.txt")
@@ -105,7 +101,7 @@ def test_no_name_of_a_dead_function(start, python, tmp_path):
     targets = {how: start(python, "reborn.py", log, how) for how, log in logs.items()}
 
     def sampled(how):
-        profile(targets[how].pid, tmp_path / (how + ".db"), "-r", 1000, "--idle", seconds=2)
+        profile(targets[how].pid, tmp_path / (how + ".db"), "-r", 1000, "--idle", seconds=2, least=200)
         targets[how].end()
         log_here = pathlib.Path((python.root or "") + logs[how])
         lives = {name: (float(begin), float(end)) for name, begin, end in (line.split() for line in log_here.read_text().splitlines())}
@@ -129,8 +125,8 @@ def test_no_name_of_a_dead_function(start, python, tmp_path):
 def test_threads_are_born_and_end(start, any_python, tmp_path):
     """Threads at a thousand a second: each stack is whole, and sampling goes on."""
     target = start(any_python, "churn.py")
-    told = profile(target.pid, tmp_path / "p.txt", "-r", 500, "--idle", seconds=3)
-    assert told.failed == 0 and told.samples > 100
+    told = profile(target.pid, tmp_path / "p.txt", "-r", 500, "--idle", seconds=3, least=300)
+    assert told.failed == 0
     assert told.dropped <= 0.02 * told.threads, told.text
     assert any(function(frames[-1]) == "short" or "start" in frames[-1] for frames, _ in stacks(tmp_path / "p.txt"))
 
@@ -139,12 +135,12 @@ def test_idle_threads_are_told(start, any_python, tmp_path):
     """By default threads that wait do not count; with --idle they do."""
     target = start(any_python, "shares.py", "wall")
     before = ran(target.pid), time.monotonic()
-    profile(target.pid, tmp_path / "active.txt")
+    active_told = profile(target.pid, tmp_path / "active.txt", least=60)
     share = (ran(target.pid) - before[0]) / (time.monotonic() - before[1])  # to wait for a processor is no rest
-    profile(target.pid, tmp_path / "idle.txt", "--idle")
+    idle_told = profile(target.pid, tmp_path / "idle.txt", "--idle", least=60)
     active = sum(count for _, count in stacks(tmp_path / "active.txt"))
     idle = sum(count for _, count in stacks(tmp_path / "idle.txt"))
-    assert idle > 20 and active <= idle * (0.25 + share), share
+    assert idle >= 0.9 * idle_told.samples and active <= active_told.samples * (0.25 + share), (share, active_told.text, idle_told.text)
 
 
 def test_labels(start, any_python, tmp_path):
@@ -154,7 +150,7 @@ def test_labels(start, any_python, tmp_path):
     for option in ["--function", "--nolineno", "--full-filenames", "--threads"]:
         profile(target.pid, tmp_path / "p.txt", "--idle", option)
         shown[option] = {frame for frames, _ in stacks(tmp_path / "p.txt") for frame in frames}
-    assert "spend (shares.py:16)" in shown["--function"]
+    assert "spend (shares.py:17)" in shown["--function"]
     assert "spend (shares.py)" in shown["--nolineno"]
     assert any(re.match(r"^spend \(/.*/shares\.py:\d+\)$", frame) for frame in shown["--full-filenames"])
     assert any(str(target.pid) in frame for frame in shown["--threads"])
@@ -163,7 +159,7 @@ def test_labels(start, any_python, tmp_path):
 # PTRACE_SEIZE, again and again: the sampler itself traces the thread at some moments.
 TRACER = """
 import ctypes, sys, time
-until = time.monotonic() + 20
+until = time.monotonic() + 60
 while ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None) != 0:
     assert time.monotonic() < until
 print(1, flush=True)
@@ -184,7 +180,7 @@ def test_one_root_without_native_frames(start, any_python, tmp_path):
         assert tracer.stdout.readline() == b"1\n"
         sampling(target.pid, command, 60)
         command.send_signal(signal.SIGINT)
-        said = command.communicate(timeout=30)[1].decode()
+        said = command.communicate(timeout=DEADLINE)[1].decode()
     finally:
         for child in (command, tracer):
             if child:
@@ -198,7 +194,7 @@ def test_one_root_without_native_frames(start, any_python, tmp_path):
 def test_native_frames(start, any_python, tmp_path):
     """Native frames stand below and between the Python ones."""
     target = start(any_python, "shares.py", "wall")
-    profile(target.pid, tmp_path / "p.txt", "--native", "--idle", seconds=2)
+    profile(target.pid, tmp_path / "p.txt", "--native", "--idle", seconds=2, least=50)
     most = max(stacks(tmp_path / "p.txt"), key=lambda row: row[1])[0]
     names = [function(frame) for frame in most]
     assert "spend" in names and names.index("spend") < len(names) - 1, most
@@ -211,16 +207,18 @@ SPINS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "sample", ".libs"
 def test_spinning_waits(start, any_python, tmp_path):
     """Threads that spin for a GPU or for other ranks are named as waiting, and do not count as running."""
     target = start(any_python, "spins.py", SPINS)
-    profile(target.pid, tmp_path / "cpu.txt", "--native", "--mode", "cpu", seconds=4)
-    rows = [(list(map(function, frames)), count) for frames, count in stacks(tmp_path / "cpu.txt")]
-    spent = {name: sum(count for frames, count in rows if name in frames)
-             for name in ("cudaStreamSynchronize", "ncclGroupEnd", "compute")}
-    whole = sum(spent.values())
-    assert whole > 50 and abs(spent["cudaStreamSynchronize"] / whole - 0.6) < 0.15, spent
+    rows, took = [], dict.fromkeys(("cudaStreamSynchronize", "ncclGroupEnd", "compute"), 0)
+    until = time.monotonic() + DEADLINE
+    while sum(took.values()) < 150:  # it may wait for a processor more than it has one
+        assert time.monotonic() < until, took
+        profile(target.pid, tmp_path / "cpu.txt", "--native", "--mode", "cpu", seconds=4)
+        rows += [(list(map(function, frames)), count) for frames, count in stacks(tmp_path / "cpu.txt")]
+        took = {name: sum(count for frames, count in rows if name in frames) for name in took}
+    assert abs(took["cudaStreamSynchronize"] / sum(took.values()) - 0.6) < 0.15, took
     for frames, _ in rows:
         told = "(waits for CUDA)" if "cudaStreamSynchronize" in frames else "(waits for NCCL)" if "ncclGroupEnd" in frames else None
         assert (frames[-1] == told) if told else not frames[-1].startswith("(waits"), frames
-    profile(target.pid, tmp_path / "active.txt", "--native", seconds=4)
+    profile(target.pid, tmp_path / "active.txt", "--native", seconds=4, least=200)
     names = {name for frames, _ in stacks(tmp_path / "active.txt") for name in map(function, frames)}
     assert "compute" in names and not names & {"cudaStreamSynchronize", "ncclGroupEnd"}, names
 
@@ -291,7 +289,7 @@ def test_one_of_many_runs(any_python, tmp_path):
     try:
         target.child.stdin.write(b"\n")
         target.child.stdin.flush()
-        told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2)
+        told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2, least=60)
         all_told = profile(target.pid, tmp_path / "all.txt", "--idle", "--threads")
         stays_told = profile(target.pid, tmp_path / "all.db", "--idle")
         gil_told = profile(target.pid, tmp_path / "gil.txt", "--gil", "--function")
@@ -334,25 +332,28 @@ QUERY = ("SELECT operation_name, avg(duration_ms) AS mean, count(*) AS stays FRO
 
 def test_sql(start, any_python, tmp_path):
     """The stays of a live target and of a saved profile have the lengths that the program gave them."""
-    target = start(any_python, "shares.py", "wall")
-    profile(target.pid, tmp_path / "p.db", seconds=5)
-    for rows in (query(target.pid, QUERY.replace("profiling_data", "profile(5, 100)")), query(tmp_path / "p.db", QUERY)):
+    target = start(any_python, "shares.py", "wall", 0.5)  # long beside the time for which a busy machine takes no sample
+    profile(target.pid, tmp_path / "p.db", seconds=6)
+    both = query(target.pid, QUERY.replace("profiling_data", "profile(6, 100)")), query(tmp_path / "p.db", QUERY)
+    assert query(target.pid, "SELECT count(*) AS n FROM profiling_data")[0]["n"] > 5
+    _, one = spent(target)
+    for rows in both:
         mean = {row["operation_name"]: row["mean"] for row in rows}
-        assert 50 < mean["sixty"] < 80 and 22 < mean["thirty"] < 48, rows
+        for name in ("sixty", "thirty"):  # the first and the last one are cut
+            assert mean[name] == pytest.approx(1000 * one[name], rel=0.3), (one, rows)
         assert rows[0]["operation_name"] in ("main", "<module>")
     columns = {"timestamp", "operation_name", "duration_ms", "self_ms", "samples", "file", "line", "depth", "thread",
                "process", "rank"}
     row = query(tmp_path / "p.db", "SELECT * FROM profiling_data LIMIT 1")[0]
     assert columns <= set(row) and row["process"] == target.pid
-    assert query(target.pid, "SELECT count(*) AS n FROM profiling_data")[0]["n"] > 5
 
 
 def test_difference(start, any_python, tmp_path):
     """diff colours what takes more, and counts what is gone."""
     for kind in ("wall", "gil"):
         target = start(any_python, "shares.py", kind)
-        profile(target.pid, tmp_path / (kind + ".db"), "--idle", seconds=2)
-        profile(target.pid, tmp_path / (kind + ".txt"), "--idle", seconds=2)
+        profile(target.pid, tmp_path / (kind + ".db"), "--idle", seconds=2, least=50)
+        profile(target.pid, tmp_path / (kind + ".txt"), "--idle", seconds=2, least=50)
         target.end()
     for end in ("db", "txt"):
         probing("diff", tmp_path / ("wall." + end), tmp_path / ("gil." + end), "-o", tmp_path / "d.svg")
@@ -370,7 +371,7 @@ def test_exceptions(any_python, tmp_path):
                        "os.write(1, b'ready\\n')\nwhile True:\n    handling()\n    plain()\n")
     target = Target(any_python, "handling.py", folder=str(tmp_path))
     try:
-        profile(target.pid, tmp_path / "p.txt", "--mode", "exception", seconds=3)
+        profile(target.pid, tmp_path / "p.txt", "--mode", "exception", seconds=3, least=200)
     finally:
         target.end()
     rows = stacks(tmp_path / "p.txt")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from profiles import sampling
-from support.target import PROBING, probing
+from support.target import DEADLINE, PROBING, probing
 
 PROGRAM = "import os\ndef inside():\n    total = 0\n    for number in range(10 ** 5): total += number\nos.write(1, b'ready\\n')\nwhile True:\n    inside()\n"
 
@@ -35,7 +35,7 @@ def contained(any_python, tmp_path):
 
 
 def test_other_root(contained, tmp_path):
-    probing("-t", contained.pid, "profile", "-d", 1, "-o", tmp_path / "p.html", check=False)
+    probing("-t", contained.pid, "profile", "-d", 3, "-o", tmp_path / "p.html", check=False)
     text = (tmp_path / "p.html").read_text()
     assert "total += number" in text and "OUTSIDE" not in text
 
@@ -47,7 +47,7 @@ def test_other_root_that_ended(contained, tmp_path):
     sampling(contained.pid, command)
     contained.kill()
     contained.wait()
-    command.communicate(timeout=30)
+    command.communicate(timeout=DEADLINE)
     text = (tmp_path / "p.html").read_text()
     assert command.returncode == 0 and "total += number" in text and "OUTSIDE" not in text
 
@@ -61,7 +61,7 @@ def test_relative_name(any_python, tmp_path):
     child = subprocess.Popen([any_python.executable, "program.py"], cwd=str(tmp_path / "theirs"), stdout=subprocess.PIPE)
     try:
         child.stdout.readline()
-        probing("-t", child.pid, "profile", "-d", 1, "--source", "named.py", "-o", tmp_path / "p.html", check=False,
+        probing("-t", child.pid, "profile", "-d", 3, "--source", "named.py", "-o", tmp_path / "p.html", check=False,
                 cwd=str(tmp_path))
         text = (tmp_path / "p.html").read_text()
         assert "total += number" in text and "OUTSIDE" not in text

@@ -1,6 +1,7 @@
 """Three functions with known shares of the time, 60, 30 and 10 %, until a line comes on standard input.
 
-usage: shares.py cpu|wall|gil.  Each measures itself; the last line is JSON: seconds by function.
+usage: shares.py cpu|wall|gil [CYCLE].  Each measures itself; the last line is JSON: seconds by function, and how many cycles (of CYCLE s,
+0.1) there were.
 """
 
 import json
@@ -9,7 +10,7 @@ import select
 import sys
 import time
 
-CYCLE = 0.1
+CYCLE = float(sys.argv[2]) if len(sys.argv) > 2 else 0.1
 CLOCKS = {"cpu": getattr(time, "thread_time", time.process_time), "wall": time.monotonic, "gil": time.monotonic}
 
 
@@ -37,15 +38,16 @@ def ten(kind):
 
 
 def main(kind):
-    spent = {"sixty": 0.0, "thirty": 0.0, "ten": 0.0}
+    spent, cycles = {"sixty": 0.0, "thirty": 0.0, "ten": 0.0}, 0
     os.write(1, b"ready\n")
     while not select.select([0], [], [], 0)[0]:
         spent["sixty"] += sixty(kind)
         spent["thirty"] += thirty(kind)
         spent["ten"] += ten(kind)
+        cycles += 1
         if kind == "gil":
             time.sleep(CYCLE / 2)
-    os.write(1, json.dumps(spent).encode() + b"\n")
+    os.write(1, json.dumps(dict(spent, cycles=cycles)).encode() + b"\n")
 
 
 main(sys.argv[1])
