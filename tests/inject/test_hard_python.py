@@ -64,20 +64,18 @@ def torch():
     return pythons.Python([], path, (3, 0, 0), "torch")
 
 
-def trained(torch, injections):
+def test_training_gives_the_same_weights(torch):
+    """Bit by bit: what an injector does to one vector register shows here."""
     # Workers that wait for work without spinning: two processors may be shared with other tests.  The sums depend on how
     # many threads share the work, and MKL chooses that anew where it is not told to leave it.
     variables = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2", "OMP_DYNAMIC": "false", "MKL_DYNAMIC": "false"}
     with Target(torch, "torch_exact.py", [60], variables=variables) as target:
-        if injections:
-            account = inject(target.pid, injections)
+        told = [target.line()]
+        for _ in range(max(1, ROUNDS // 100)):
+            account = inject(target.pid, short(0.3))
             assert account["injected"] > 0, account
-        return target.line()
-
-
-def test_training_gives_the_same_weights(torch):
-    """Bit by bit: what an injector does to one vector register shows here."""
-    wanted = trained(torch, 0)
-    assert wanted
-    for _ in range(max(1, ROUNDS // 100)):
-        assert trained(torch, short(0.3)) == wanted
+            told.append(target.line())
+        target.child.stdin.write(b"\n")
+        target.child.stdin.flush()
+        told += iter(target.line, None)
+    assert len(told) > 2 and len(set(told)) == 1, told

@@ -178,7 +178,7 @@ def test_packed_bomb(tmp_path):
 def test_packed_is_no_core(tmp_path):
     """Known by its first bytes: nothing else of it is unpacked."""
     with gzip.open(str(tmp_path / "core.gz"), "wb", 1) as file:
-        for _ in range(256):
+        for _ in range(64):
             file.write(b"x" * (1 << 20))
 
     def used(run):
@@ -211,8 +211,12 @@ def test_partial(one_core, tmp_path, core_filter):
     """Without the heads of files, with all of them, and nothing but private memory: the stacks are whole."""
     found = [one for one in pythons.found() if own(one)]
     core = core_of(found[-1], tmp_path / "partial", core_filter=core_filter)
-    expected = [[name for name, _, _, _ in rows] for _, rows in python_rows(backtrace(one_core))]
-    assert [[name for name, _, _, _ in rows] for _, rows in python_rows(backtrace(core, "--locals"))] == expected
+
+    def names(threads):
+        """Of each thread, in no order of ids: those of a process may begin again from small ones."""
+        return sorted([name for name, _, _, _ in rows] for _, rows in python_rows(threads))
+
+    assert names(backtrace(core, "--locals")) == names(backtrace(one_core))
 
 
 def test_without_memory(tmp_path):
