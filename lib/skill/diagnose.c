@@ -253,11 +253,13 @@ static bool keep(struct run *run, const struct prb_skill_step *step, struct prb_
     bool fewer = patient->seen && step->seen_looks;
     unsigned looks = fewer ? step->seen_looks : step->looks;
     bool several = step->looks > 1;
+    double began = prb_clock_s();
     if (!prb_kept_begin(patient->kept, step->name, several ? (int)run->turn->look : -1, err) ||
         !query(run, step, prb_kept_row, patient->kept, err))
         return false;
     if (++run->turn->look < looks) {
-        run->turn->ready += fewer ? step->seen_seconds : interval(run, step);
+        /* Not from when it was due: looks that come late would not be apart. */
+        run->turn->ready = began + (fewer ? step->seen_seconds : interval(run, step));
         return true;
     }
     run->turn->look = 0;

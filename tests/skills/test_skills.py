@@ -200,6 +200,14 @@ def test_own_files(own, planted, tmp_path):
     assert first(job.pid, "theirs", **own.where)["severity"] == "high"
 
 
+def test_looks_are_apart(own, planted):
+    """Also when the first comes late, as a step before it took long."""
+    job = planted("hang")
+    own("mine", sql("keep numbers", "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5000000) SELECT max(n) AS n FROM t"),
+        sql("keep moments 3x0.3", "SELECT now() AS at"), sql("finding", "SELECT 'info', max(at) - min(at) FROM kept.moments"))
+    assert float(first(job.pid, "mine", **own.where)["finding"]) > 0.55
+
+
 def test_hostile_files(own, planted, tmp_path):
     """They can change nothing, and end."""
     job = planted("hang")
