@@ -6,8 +6,11 @@ import shutil
 import subprocess
 import tempfile
 
+from support.injection import wait_until
+from support.target import children
+
 PROBING = os.environ["PROBING"]
-DEADLINE = 60
+DEADLINE = 120
 
 
 def missing():
@@ -17,6 +20,18 @@ def missing():
     with open(os.path.join(os.environ["BUILDDIR"], "config.h")) as file:
         text = file.read()
     return ", ".join("built without {}".format(name) for name in ("NATS", "CRYPTO") if "#define PRB_SONAME_{} ".format(name) not in text)
+
+
+def enroll(client, entries):
+    """Put {key: entry} into the roster, as agents do, which is made where there is none.  Whom it has, who asks waits for."""
+    bucket = {"name": "KV_probing_roster", "subjects": ["$KV.probing_roster.>"], "max_msgs_per_subject": 1, "storage": "file", "discard": "new",
+              "max_msg_size": 1 << 20, "max_age": 86400 * 10 ** 9, "allow_rollup_hdrs": True, "allow_direct": True, "deny_delete": True}
+    client.subscribe("_INBOX.agent.enroll.*")
+    client.publish("$JS.API.STREAM.CREATE.KV_probing_roster", bucket, "_INBOX.agent.enroll.bucket")
+    client.next()  # an error where it is there
+    for key, entry in entries.items():
+        client.publish("$KV.probing_roster." + key, entry, "_INBOX.agent.enroll.entry")
+        assert "error" not in client.next().json
 
 
 class Bus:
@@ -46,10 +61,15 @@ class Bus:
 
     @property
     def server(self):
-        """The server's pid."""
-        children = "/proc/{0}/task/{0}/children".format(self.state["pid"])
-        with open(children) as file:
-            return int(file.read().split()[0])
+        """The server's pid; between two of them it is waited for."""
+        found = []
+
+        def there():
+            found[:] = children(self.state["pid"])
+            return found
+
+        wait_until(there)
+        return found[0]
 
     @property
     def address(self):

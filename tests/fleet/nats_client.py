@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 
-DEADLINE = 20
+DEADLINE = 60
 P = 2 ** 255 - 19
 Q = 2 ** 252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
@@ -151,7 +151,10 @@ class Client:
     def _line(self):
         line = b""
         while not line.endswith(b"\n"):
-            line += self.socket.recv(1)
+            more = self.socket.recv(1)
+            if not more:
+                raise OSError("the connection ended")
+            line += more
         return line
 
     def _send(self, line, body=None):

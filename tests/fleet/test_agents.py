@@ -19,7 +19,7 @@ from nats_client import Client
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()),
               pytest.mark.skipif(not can(), reason="needs root, ip, and namespaces of network and processes")]
-DEADLINE = 60
+DEADLINE = 120
 PARTIAL, NOT_FOUND = 15, 3
 
 
@@ -84,18 +84,29 @@ class Cluster:
 
 
 def host_pid(host, name):
-    """The oldest process of a name in a host's namespace of processes."""
+    """The oldest process of a name in a host's namespace of processes, which is no other's child."""
     space = os.readlink("/proc/{}/ns/pid".format(host.pid))
-    found = []
+    found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/{}/stat".format(pid)) as file:
                 comm, _, rest = file.read().partition(" (")[2].rpartition(") ")
             if comm == name and rest[0] != "Z" and os.readlink("/proc/{}/ns/pid".format(pid)) == space:
-                found.append((int(rest.split()[19]), int(pid)))  # numbers begin anew, times do not
+                found[int(pid)] = int(rest.split()[1]), int(rest.split()[19])
         except OSError:
             pass
-    return min(found)[1]
+    # Numbers begin anew, times do not; a child may be as old as its parent.
+    return min((started, pid) for pid, (parent, started) in found.items() if parent not in found)[1]
+
+
+def until_gone(host, name):
+    """Until no process of that name is there."""
+    end = time.monotonic() + DEADLINE
+    with contextlib.suppress(ValueError):
+        while True:
+            pid = host_pid(host, name)
+            assert time.monotonic() < end, pid
+            time.sleep(0.05)
 
 
 def members(text):
@@ -216,6 +227,10 @@ class Asker:
         size = int.from_bytes(body[:4], "little")
         return message.headers["Probing-Id"], json.loads(body[4:4 + size].decode())
 
+    def answer_to(self, kind):
+        self.ask(kind)
+        return self.answer()[1]
+
 
 @pytest.fixture
 def asker(cluster):
@@ -226,10 +241,14 @@ def asker(cluster):
 
 def test_a_profile_holds_up_nobody(asker):
     """Nor do two of them."""
-    long = [asker.ask("profile", seconds=seconds, rate=10) for seconds in (3, 2)]
-    short = [asker.ask("list") for _ in range(2)]
-    order = [asker.answer()[0] for _ in range(4)]
-    assert sorted(order[:2]) == short and sorted(order[2:]) == long
+    for seconds in (2, 8, 20):  # within the first a busy machine may not answer anybody
+        long = [asker.ask("profile", budget=60, seconds=seconds + more, rate=10) for more in (1, 0)]
+        short = [asker.ask("list") for _ in range(2)]
+        order = [asker.answer()[0] for _ in range(4)]
+        assert sorted(order) == long + short
+        if sorted(order[:2]) == short:
+            break
+    assert sorted(order[:2]) == short
 
 
 def test_a_statement_holds_up_nobody(cluster, asker):
@@ -271,7 +290,7 @@ def test_equal_looks_are_one(cluster, asker):
     cluster.coverage()
     for pid in lookers(cluster, cluster.hosts.all[0])[1]:
         os.kill(pid, signal.SIGSTOP)
-    first = asker.ask("tasks", budget=2)  # meanwhile the others come
+    first = asker.ask("tasks", budget=5)  # meanwhile the others come
     same = [asker.ask("list") for _ in range(20)]
     other = asker.ask("list", ranks="1")
     answers = dict(asker.answer() for _ in range(22))
@@ -279,8 +298,9 @@ def test_equal_looks_are_one(cluster, asker):
     assert all(answers[id_]["id"] == id_ and [one["state"] for one in answers[id_]["ranks"]] == ["answered"] * 2 for id_ in same), answers
     assert len({answers[id_]["clock"] for id_ in same}) == 1
     assert [one["rank"] for one in answers[other]["ranks"]] == [1]
-    again = asker.ask("list")
-    assert asker.answer()[1]["clock"] > max(one["clock"] for one in answers.values()), again
+    newest, end = max(one["clock"] for one in answers.values()), time.monotonic() + DEADLINE
+    while asker.answer_to("list")["clock"] <= newest:  # for 20 ms a look serves those who come later, too
+        assert time.monotonic() < end
 
 
 def test_a_look_loads_nothing(cluster, asker):
@@ -320,7 +340,7 @@ def test_agent_stopped(cluster):
     os.kill(pid, signal.SIGSTOP)
     try:
         for _ in range(2):
-            status, found = cluster.coverage("--timeout", 2)
+            status, found = cluster.coverage()  # not waited for: the budget is for the other host
             assert (status, found["answered"], found["silent"]) == (PARTIAL, "0-1", "2-3")
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -331,7 +351,7 @@ def test_cut_off(cluster):
     """A link that is down is no answer, and back when it is up."""
     cluster.hosts.cut(2)
     try:
-        status, found = cluster.coverage("--timeout", 2)
+        status, found = cluster.coverage()
         assert (status, found["answered"], found["silent"]) == (PARTIAL, "0-1", "2-3")
     finally:
         cluster.hosts.join(2)
@@ -367,7 +387,7 @@ def test_server_killed(cluster, store):
     while cluster.ask("backtrace").returncode != 0:
         assert time.monotonic() < end
     # An agent writes itself down after it has answered: once it answers again, it has.
-    assert cluster.coverage()[1]["answered"] == "0-3"
+    until(cluster, lambda found: found["answered"] == "0-3")
     host = cluster.hosts.all[1]
     os.kill(cluster.agent(host), signal.SIGKILL)
     until(cluster, lambda found: (found["answered"], found["silent"]) == ("0-1", "2-3"))
@@ -381,8 +401,7 @@ def test_rank_ended(cluster):
     pid = int(next(line.split()[3] for line in cluster.at(cluster.hosts.hub, "cluster", "ranks").stdout.splitlines() if line.split()[1:3] == ["1", "node1"]))
     victim.kill()
     victim.communicate()
-    _, found = cluster.coverage()
-    assert (found["answered"], found["gone"]) == ("0,2-3", "1"), found
+    until(cluster, lambda found: (found["answered"], found["gone"]) == ("0,2-3", "1"))  # what has closed its files may not have ended yet
     ranks = cluster.at(cluster.hosts.hub, "cluster", "ranks").stdout.splitlines()
     assert [line.split()[1:] for line in ranks if line.endswith("gone")] == [["1", "node1", str(pid), "gone"]], ranks
     assert "gone 1 (1: process {} was seen to end ".format(pid) in cluster.ask("backtrace").stderr
@@ -490,14 +509,7 @@ def test_launch(cluster):
         finally:
             program.stdin.close()
         assert program.wait(DEADLINE) == 0
-    end = time.monotonic() + DEADLINE
-    while True:
-        try:
-            host_pid(host, "probing-agent")
-        except ValueError:
-            break
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until_gone(host, "probing-agent")
 
 
 def test_launch_without_a_bus(cluster):

@@ -12,6 +12,7 @@ import tempfile
 import pytest
 
 from bus import PROBING, missing
+from conftest import BUDGET
 from hosts import can
 from test_agents import Cluster
 from test_looking import PROGRAM
@@ -30,7 +31,7 @@ class Job(Cluster):
         os.mkdir(self.crashes, 0o700)
 
     def ask(self, *words):
-        return super().ask("--timeout", "30", *words)  # beside other load
+        return super().ask("--timeout", str(BUDGET), *words)  # some commands set their own
 
     def rows(self, *words):
         done = self.ask(*words)

@@ -8,10 +8,11 @@ import subprocess
 
 import pytest
 
-from bus import PROBING, Bus, missing
+from bus import DEADLINE, PROBING, Bus, missing
+from conftest import BUDGET
 from hosts import Hosts, can
 from support.injection import wait_until
-from support.target import DEADLINE, TARGETS
+from support.target import TARGETS
 from support.torch_python import torch_python
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()),
@@ -44,7 +45,7 @@ class Job:
         return [int(word) for word in words[1:]]
 
     def hang(self, every=0.5):
-        done = self.at(self.hosts.hub, "-t", "@" + self.name, "hang", "--every", every, "-f", "json")
+        done = self.at(self.hosts.hub, "--timeout", BUDGET, "-t", "@" + self.name, "hang", "--every", every, "-f", "json")
         return done, json.loads(done.stdout)
 
     def end(self):
@@ -92,7 +93,7 @@ def test_third_command(job, until_still):
     for rank, host in enumerate(job.hosts.all):
         attached = job.at(host, *up.stdout.splitlines()[-1].split()[1:])
         assert attached.returncode == 0 and "rank {} of @llama".format(rank) in attached.stdout, attached.stdout + attached.stderr
-    told = job.at(job.hosts.hub, "-t", "@llama", "hang", "--every", 1)
+    told = job.at(job.hosts.hub, "--timeout", BUDGET, "-t", "@llama", "hang", "--every", 1)
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
     assert lines[0] == "llama: 4 ranks on 4 hosts, all answered", told.stdout

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bus import Bus, missing
+from bus import DEADLINE, Bus, missing
 from nats_client import Key
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -46,14 +46,14 @@ def test_a_signature_that_begins_with_a_zero(tmp_path):
     zero, other = nonces(key)
     logins = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(30)
+        listener.settimeout(DEADLINE)
         serving = threading.Thread(target=serve, args=(listener, [zero, other], logins))
         serving.start()
         file = tmp_path / "look"
         file.write_text(json.dumps({"v": 1, "servers": ["nats://127.0.0.1:{}".format(listener.getsockname()[1])], "nkey": key.seed}))
         os.chmod(str(file), 0o600)
         done = Bus(str(tmp_path)).run("cluster", "--bus", str(file), "jobs")
-        serving.join(30)
+        serving.join(DEADLINE)
     assert done.returncode != 0  # the server hangs up on both
     assert logins[0] is None, "no login that cannot succeed"
     signature = base64.urlsafe_b64decode(logins[1]["sig"] + "==")

@@ -51,15 +51,14 @@ def test_profile(job, ask, tmp_path):
     assert done.status == 0 and "4 of 4 ranks answered" in done.err, done.err
     stacks = dict(line.rpartition(" ")[::2] for line in path.read_text().splitlines())
     assert all("rank" not in stack and "process" not in stack for stack in stacks)
-    whole = sum(map(int, stacks.values()))
+    assert all(int(count) > 0 for count in stacks.values())
     assert any("usual" in stack and "burn" in stack for stack in stacks) and any("odd" in stack for stack in stacks)
-    assert whole > 20
-    apart = ask("-t", "@" + job.name, "profile", "-d", 0.3, "-f", "collapsed", "--group", "rank", "-o", "-")
+    apart = ask("-t", "@" + job.name, "profile", "-d", 1, "-f", "collapsed", "--group", "rank", "-o", "-")
     assert {line.split(";")[0] for line in apart.out.splitlines()} == {"rank 0", "rank 1", "rank 2", "rank 3"}, apart.err
 
 
 def test_profile_of_some(job, ask, tmp_path):
-    done = ask("-t", "@{}:1-2".format(job.name), "profile", "-d", 0.3, "-o", tmp_path / "some.svg")
+    done = ask("-t", "@{}:1-2".format(job.name), "profile", "-d", 1, "-o", tmp_path / "some.svg")
     text = (tmp_path / "some.svg").read_text()
     assert done.status == 0 and "(ranks 1 to 2)" in text and '"rank 1"' in text and '"rank 3"' not in text
     refused = ask("-t", "@" + job.name, "profile", "-d", 0.3, "-o", tmp_path / "when.pftrace")

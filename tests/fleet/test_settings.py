@@ -13,13 +13,13 @@ import uuid
 
 import pytest
 
-from bus import Bus, missing
+from bus import Bus, enroll, missing
 from nats_client import Client
 from support.target import SRCDIR
 
 needs_bus = pytest.mark.skipif(bool(missing()), reason=missing())
 USAGE, OVER, PARTIAL = 2, 13, 15
-DEADLINE = 60
+DEADLINE = 120
 with open(os.path.join(SRCDIR, "fleet", "settings.def")) as file:
     KNOWN = re.findall(r'^S\(\w+, "([\w.]+)", (\w+), "([^"]*)", "([^"]*)", "([^"]*)"', file.read(), re.MULTILINE)
 
@@ -145,6 +145,7 @@ class Crowd(threading.Thread):
         for rank, key in enumerate(self.keys):
             self.shards.setdefault(shard_of(key), []).append(rank)
         self.hosts = [Client(bus.file("agent")) for _ in self.keys]
+        enroll(self.hosts[0], {key: self.entry(rank) for rank, key in enumerate(self.keys)})
         for host, key in zip(self.hosts, self.keys):
             host.subscribe("probing.v1.find")
             host.subscribe("probing.v1.crowd.look.s{:02}".format(shard_of(key)))
@@ -159,12 +160,14 @@ class Crowd(threading.Thread):
     def forget(self, wait):
         self.asked, self.first, self.wait, self.budgets = [], 0, wait, set()
 
+    def entry(self, rank):
+        return {"v": 1, "host": "h{}".format(rank), "key": self.keys[rank], "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0, "clock": 1.0,
+                "members": [{"job": "crowd", "rank": rank, "local_rank": 0, "world_size": len(self.keys), "attempt": 0, "pid": 1, "uid": os.geteuid(),
+                             "started": 1.0, "refused": ""}]}
+
     def tell(self):
         for rank, host in enumerate(self.hosts):
-            host.publish(host.next().reply, {
-                "v": 1, "host": "h{}".format(rank), "key": self.keys[rank], "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0, "clock": 1.0,
-                "members": [{"job": "crowd", "rank": rank, "local_rank": 0, "world_size": len(self.keys), "attempt": 0, "pid": 1, "uid": os.geteuid(),
-                             "started": 1.0, "refused": ""}]})
+            host.publish(host.next().reply, self.entry(rank))
 
     def answer(self, shard):
         for rank in self.shards[shard]:
@@ -181,6 +184,8 @@ class Crowd(threading.Thread):
             held.append(int(one.subject.rpartition(".s")[2]))
             self.asked.append(held[-1])
             self.budgets.add(one.json["budget_ms"])
+        else:  # are you there?
+            self.all.publish(one.reply)
 
     def run(self):
         held = []

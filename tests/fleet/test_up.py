@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bus import Bus, missing
+from bus import DEADLINE, Bus, missing
 from nats_client import Client, Key, Refused
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -46,7 +46,7 @@ def mode(path):
 
 
 def test_up_again_and_down(bus):
-    """It listens when `up` returns; once more keeps the keys, a killed server is back within 2 s on its port, `down` ends all."""
+    """It listens when `up` returns; once more keeps the keys, a killed server is back soon on its port, `down` ends all."""
     said = bus.up()
     assert said.splitlines()[-1] == "probing cluster attach --bus {}/agent".format(bus.folder)
     socket.create_connection(bus.address, 1).close()
@@ -58,14 +58,14 @@ def test_up_again_and_down(bus):
 
     assert "runs already" in bus.up()
     assert {name: bus.file(name) for name in CLASSES} == files
-    began = time.monotonic()
     os.kill(bus.server, signal.SIGKILL)
+    end = time.monotonic() + DEADLINE
     while True:
         try:
             Client(bus.file("look")).close()
             break
         except (OSError, ValueError, IndexError):
-            assert time.monotonic() - began < 2, "the server is not back"
+            assert time.monotonic() < end, "the server is not back"
             time.sleep(0.02)
 
     keeper = bus.state["pid"]
@@ -84,7 +84,7 @@ def test_keeper_killed(bus):
     bus.up()
     keeper, address = bus.state["pid"], bus.address
     os.kill(keeper, signal.SIGKILL)
-    end = time.monotonic() + 10
+    end = time.monotonic() + DEADLINE
     while True:
         try:
             socket.create_connection(address, 1).close()
