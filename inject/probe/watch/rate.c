@@ -3,7 +3,8 @@
  *
  * Where its step ends the optimizer is known, but PyTorch has released the GIL; so the rate is read
  * at the next backward, with it.  Whether the optimizer is still there, a weak reference tells: asking
- * the kernel costs microseconds.
+ * the kernel costs microseconds.  It is made at that backward, when the optimizer may be gone already:
+ * one that stands in the collector's lists is not.
  */
 #include "inject/probe/watch/watch.h"
 
@@ -36,16 +37,41 @@ static void drop_reference(void)
     anchor.referred = 0;
 }
 
+/* Whether one link of the collector's list leads back to head; both have flags. */
+static bool is_linked(const char *head, enum prb_field there, enum prb_field back)
+{
+    enum { FLAGS = 7 };
+    uint64_t other, same;
+    return prb_watch_field(&safe, head, there, &other) &&
+           prb_watch_field(&safe, (const char *)(uintptr_t)(other & ~(uint64_t)FLAGS), back,
+                           &same) &&
+           (same & ~(uint64_t)FLAGS) == (uintptr_t)head;
+}
+
+/* Memory that was freed keeps its type, but who frees an object takes it out of the collector's
+ * lists first, and what comes to that place is no member of one just there. */
+static bool is_object(void)
+{
+    const char *object = (const char *)anchor.optimizer;
+    const char *head = object - PRB_OFF(&prb_watch_facts.layout, gc_head, size);
+    uint64_t type = 0;
+    return PRB_WATCH_FIELD(&safe, object, object, type, &type) && type == anchor.type &&
+           is_linked(head, PRB_F_gc_head_next, PRB_F_gc_head_prev) &&
+           is_linked(head, PRB_F_gc_head_prev, PRB_F_gc_head_next);
+}
+
 /* With the GIL. */
 static bool is_alive(void)
 {
     const struct prb_py_api *py = prb_py_api(NULL);
-    uint64_t object = 0, type = 0;
-    if (anchor.reference && anchor.referred == anchor.optimizer)
-        return PRB_WATCH_FIELD(&direct, (const char *)anchor.reference, weakref, object, &object) &&
-               object == anchor.optimizer;
-    if (!PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &type) ||
-        type != anchor.type)
+    uint64_t object = 0;
+    if (anchor.reference && anchor.referred == anchor.optimizer) {
+        if (PRB_WATCH_FIELD(&direct, (const char *)anchor.reference, weakref, object, &object) &&
+            object == anchor.optimizer)
+            return true;
+        drop_reference(); /* another one may have its place */
+    }
+    if (!is_object())
         return false;
     if (anchor.referred == anchor.optimizer || !py || py->PyErr_Occurred())
         return true; /* it can have no reference, or not now */
