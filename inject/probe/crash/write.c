@@ -28,7 +28,7 @@
     (SIGNAL(SIGHUP) | SIGNAL(SIGINT) | SIGNAL(SIGQUIT) | SIGNAL(SIGTERM) | SIGNAL(SIGPIPE) |       \
      SIGNAL(SIGTSTP) | SIGNAL(SIGTTIN) | SIGNAL(SIGTTOU))
 #define START_NS UINT64_C(10000000000) /* for the child to be let go, on a busy machine */
-#define END_NS UINT64_C(3000000000)   /* for the writer to tell of it and end, after its word */
+#define END_NS UINT64_C(3000000000)    /* for the writer to tell of it and end, after its word */
 #define NAP_NS 1000000
 
 /* The kernel's, which is not libc's. */
