@@ -18,8 +18,8 @@ import pytest
 
 from client import PROBING, Client, Stdio
 from support import pythons
-from support.injection import wait_until
-from support.target import DEADLINE, die_with_parent
+from support.target import DEADLINE, children, die_with_parent
+from support.waits import until
 
 CALL = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "dap", "bytecode_call")
 HEAD = struct.Struct("<8sQQ4sI")  # mark, check, build, magic, length of the version
@@ -56,6 +56,15 @@ def attach(pid, cache):
         return session.refused("source", {"sourceReference": 7})
 
 
+def attach_until_kept(pid, cache):
+    """What attach() says, once the byte code is kept: on a busy machine its maker may be given up before it has all of it."""
+    def is_kept():
+        said = attach(pid, cache)
+        return said if files(cache) else None
+
+    return until(is_kept)
+
+
 @pytest.fixture
 def child():
     """child(*words, **of Popen): a process that said ready."""
@@ -77,13 +86,22 @@ def child():
 def kept(child, any_python, tmp_path):
     """(a target, its cache folder, the one file in it): attached once."""
     pid = child(*any_python.command("-c", SLEEP))
-    assert SAID in attach(pid, tmp_path)
+    assert SAID in attach_until_kept(pid, tmp_path)
     (name,) = files(tmp_path)
     return pid, tmp_path, name
 
 
-def made_for(pid, seconds=DEADLINE):
-    return subprocess.run([CALL, str(pid)], stdout=subprocess.PIPE, timeout=seconds, check=True).stdout.decode().rstrip("\n")
+def made_for(pid):
+    return subprocess.run([CALL, str(pid)], stdout=subprocess.PIPE, timeout=DEADLINE, check=True).stdout.decode().rstrip("\n")
+
+
+def made_in_time(pid):
+    """The same of an interpreter that makes it: on a busy machine it may take too long now and then."""
+    def made():
+        said = made_for(pid)
+        return None if said == "none" else said
+
+    return until(made)
 
 
 def rewrite(name, function):
@@ -95,12 +113,12 @@ def rewrite(name, function):
 
 def test_it_is_kept_and_used(debuggee, python, tmp_path):
     program = debuggee(python)
-    assert SAID in attach(program.pid, tmp_path)
-    found = files(tmp_path)
     if python.root:
-        assert not found, "what another root's interpreter made is kept for ours"
+        assert SAID in attach(program.pid, tmp_path)
+        assert not files(tmp_path), "what another root's interpreter made is kept for ours"
         return
-    (name,) = found
+    assert SAID in attach_until_kept(program.pid, tmp_path)
+    (name,) = files(tmp_path)
     assert os.stat(name).st_mode & 0o777 == 0o600
     rewrite(name, lambda blob: checked(changed(blob)))
     assert SAID.replace("is", "IS") in attach(program.pid, tmp_path)
@@ -173,9 +191,14 @@ def test_the_oldest_goes(kept):
             pass
         os.utime(other, (number, number))
     os.unlink(name)
-    assert SAID in attach(pid, cache)
+
+    def is_there():
+        assert SAID in attach(pid, cache)
+        return name in files(cache)
+
+    until(is_there)
     assert len(files(cache)) == 40
-    assert name in files(cache) and not os.path.exists(os.path.join(os.path.dirname(name), "bytecode-{:016x}".format(0)))
+    assert not os.path.exists(os.path.join(os.path.dirname(name), "bytecode-{:016x}".format(0)))
 
 
 def test_all_interpreters(start, python):
@@ -183,17 +206,18 @@ def test_all_interpreters(start, python):
     target = start(python, "steady.py") if not python.root else None
     if target is None:
         pytest.skip("see test_another_root")
-    told = made_for(target.pid)
+    told = made_in_time(target.pid)
     assert told.startswith("made ") and ".".join(map(str, python.version)) in told and told.endswith(" ours")
 
 
 def test_another_root(debuggee, python):
     if not python.root:
         pytest.skip("it is of our root")
-    told = made_for(debuggee(python).pid)
+    pid = debuggee(python).pid
     if python.container or os.geteuid() != 0:
-        assert told == "none", "another namespace cannot be entered as a whole"
+        assert made_for(pid) == "none", "another namespace cannot be entered as a whole"
     else:
+        told = made_in_time(pid)
         assert told.startswith("made ") and not told.endswith(" ours")
 
 
@@ -214,7 +238,7 @@ def test_another_users(child, tmp_path):
     if os.geteuid() != 0 or not system_python():
         pytest.skip("as root, with a Python that all may run")
     pid = child(system_python().executable, "-c", SLEEP, preexec_fn=as_stranger)
-    told = made_for(pid)
+    told = made_in_time(pid)
     assert told.startswith("made ") and not told.endswith(" ours")
     assert SAID in attach(pid, tmp_path)
     assert not files(tmp_path)
@@ -247,8 +271,8 @@ def processes_of(name):
 
 
 def refused_at_once(pid):
-    """Whether it is not waited for, which takes 2 s; a busy machine may take so long once."""
-    for _ in range(3):
+    """Whether it is not waited for, which takes 3 s each time; a busy machine may take so long now and then."""
+    for _ in range(10):
         began = time.monotonic()
         assert made_for(pid) == "none"
         if time.monotonic() - began < 2:
@@ -267,7 +291,7 @@ def test_an_interpreter_that_does_not_answer(pretender):
     name = os.readlink("/proc/{}/exe".format(pid))
     began = time.monotonic()
     assert made_for(pid) == "none"
-    assert 2 < time.monotonic() - began < 20
+    assert 2 < time.monotonic() - began < DEADLINE
     assert processes_of(name) == [pid], "it still runs"
 
 
@@ -284,34 +308,42 @@ def with_a_key():
         os._exit(77)
 
 
-def name_of(pid):
-    try:
-        with open("/proc/{}/comm".format(pid)) as comm:
-            return comm.read().strip()
-    except OSError:
-        return ""
+def begun_by(maker):
+    """(status, descriptors) of the process that it began and that has told its name; None: not yet, or no longer."""
+    for pid in children(maker.pid):
+        try:
+            with open("/proc/{}/status".format(pid)) as status:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+            opened = sorted(os.listdir("/proc/{}/fd".format(pid)), key=int)
+            if status["Name"].startswith("key") and opened:  # one that was ended has none
+                return status, opened
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return None
+
+
+def watched(maker):
+    """begun_by(), once there is something; None at the maker's end."""
+    seen = None
+    while not seen and maker.poll() is None:
+        time.sleep(0.002)
+        seen = begun_by(maker)
+    return seen
 
 
 def spied(pid, keys=False):
-    """The process that a maker for pid began, and what the maker said."""
-    name = os.readlink("/proc/{}/exe".format(pid))
-    maker = subprocess.Popen([CALL, str(pid)], stdout=subprocess.PIPE, preexec_fn=with_a_key if keys else None)
-    seen = []
-
-    def found():
-        seen[:] = [one for one in processes_of(name) if one != pid and name_of(one).startswith("key")]
-        return seen or maker.poll() == 77
-
-    try:
-        wait_until(found)
-        if not seen:
+    """The process that a maker for pid began, and what the maker said: it waits for 3 s, in which a busy machine may not let us look."""
+    for _ in range(10):
+        maker, seen = subprocess.Popen([CALL, str(pid)], stdout=subprocess.PIPE, preexec_fn=with_a_key if keys else None), None
+        try:
+            seen = watched(maker)
+        finally:
+            told = maker.communicate(timeout=DEADLINE)[0]
+        if maker.returncode == 77:
             pytest.skip("no keyrings here")
-        with open("/proc/{}/status".format(seen[0])) as status:
-            status = dict(line.rstrip("\n").split(":\t", 1) for line in status)
-        opened = sorted(os.listdir("/proc/{}/fd".format(seen[0])), key=int)
-    finally:
-        told = maker.communicate(timeout=DEADLINE)[0]
-    return status, opened, told
+        if seen:
+            return seen[0], seen[1], told
+    raise AssertionError("it was never seen to run")
 
 
 def test_a_strangers_pretender_gets_no_right(pretender):
@@ -359,12 +391,14 @@ def test_a_pretender_of_ones_own_leaves_nothing(pretender):
 def test_a_killed_tool_leaves_nothing(pretender):
     pid = pretender("python3")
     name = os.readlink("/proc/{}/exe".format(pid))
-    with subprocess.Popen([CALL, str(pid)], stdout=subprocess.DEVNULL) as maker:
-        try:
-            wait_until(lambda: any(name_of(one).startswith("key") for one in processes_of(name)))
-        finally:
+    for _ in range(10):
+        with subprocess.Popen([CALL, str(pid)], stdout=subprocess.DEVNULL) as maker:
+            seen = watched(maker)
             maker.kill()
-    wait_until(lambda: processes_of(name) == [pid])
+        if seen:
+            break
+    assert seen, "it was never seen to run"
+    until(lambda: processes_of(name) == [pid])
 
 
 def test_a_program_that_others_may_write(pretender):
