@@ -7,7 +7,7 @@ import struct
 import tempfile
 import time
 
-from support.target import DEADLINE, TARGETS
+from support.target import DEADLINE, TARGETS, task_states
 
 PROGRAM = "debugged.py"
 LANES = {"hot": 0, "one_line": 1, "sleeper": 2, "calls": 3, "suspended": 8, "native": 9, "repr": 10}
@@ -72,13 +72,20 @@ class Debuggee:
             assert time.monotonic() < until, "{} stands still".format(lane)
             time.sleep(0.001)
 
-    def stands(self, *lanes):
-        """No counter changes for 50 ms, after at most 20 s (of a busy machine) in which the last threads reach the gate."""
-        until = time.monotonic() + 20
+    def sleeps(self):
+        """Whether each of its threads waits: one that waits for a CPU has not reached the gate, however long its counter stands."""
+        return all(state == "S" for state, *_ in task_states(self.pid).values())
+
+    def stands(self, *lanes, seconds=DEADLINE):
+        """The counters, once none of them changes for 50 ms in which all threads are seen to wait: the last ones take a
+        moment to reach the gate."""
+        until = time.monotonic() + seconds
         while True:
-            before = [self.count(lane) for lane in lanes]
-            time.sleep(0.05)
-            if [self.count(lane) for lane in lanes] == before:
+            before, waits = [self.count(lane) for lane in lanes], self.sleeps()
+            for _ in range(5 if waits else 1):
+                time.sleep(0.01)
+                waits = waits and self.sleeps()
+            if waits and [self.count(lane) for lane in lanes] == before:
                 return before
             assert time.monotonic() < until, "still runs: {}".format(lanes)
 

@@ -20,6 +20,7 @@ def is_native(frame):
 
 def test_a_thread_in_native_code(attached, python):
     program, session = attached(python, "sleeper")
+    program.target.settle(only=True)
     session.request("pause", {"threadId": 0})
     stopped(session, "pause")
     main = thread_of(session, "MainThread")

@@ -121,10 +121,8 @@ def test_pause(attached, python):
     """Threads in hot loops, in one line, in a call, asleep, and the main thread that waits for input."""
     program, session = attached(python, "hot", "one_line", "sleeper", "calls")
     thread = session.request("threads")["threads"][0]["id"]
-    began = time.monotonic()
     session.request("pause", {"threadId": thread})
     body = stopped(session, "pause")
-    assert time.monotonic() - began < 20
     assert body["allThreadsStopped"] is True
     before = program.stands("hot", "one_line", "sleeper", "calls")
     threads = session.request("threads")["threads"]
@@ -143,7 +141,7 @@ def test_pause(attached, python):
 def test_pause_while_all_wait_in_native_code(attached, python):
     program, session = attached(python)
     session.request("pause", {"threadId": 0})
-    body = stopped(session, "pause", 20)
+    body = stopped(session, "pause")
     names = [frame["name"] for frame in python_frames(stack(session, body["threadId"]))]
     assert any(name.endswith("main") for name in names), names
     program.say("cold")
@@ -307,14 +305,16 @@ def test_frames_stay_good_when_a_native_call_returns(attached, any_python):
     program, session = attached(any_python)
     program.say("rests")
     program.until("resting")
+    program.target.settle(only=True)
     session.request("pause", {"threadId": 0})
     thread = stopped(session, "pause")["threadId"]
     frames = python_frames(stack(session, thread))
+    program.say("go on")
 
     def parked():
         try:
-            return evaluate(session, "seconds", frames[0])["result"] == "1.5"
-        except Failed:  # it is still in sleep()
+            return evaluate(session, "waits", frames[0])["result"] == "True"
+        except Failed:  # it is still in read()
             return False
 
     wait_until(parked)

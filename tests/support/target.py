@@ -70,7 +70,7 @@ def children(pid):
         return []
 
 
-def _task_states(pid):
+def task_states(pid):
     """{tid: (state letter, context switches)} of all tasks."""
     states = {}
     for tid in os.listdir("/proc/{}/task".format(pid)):
@@ -152,7 +152,7 @@ class Target:
         until = time.monotonic() + DEADLINE
         last = None
         while True:
-            states = _task_states(self.pid)
+            states = task_states(self.pid)
             if only:
                 states = {self.pid: states[self.pid]}
             if states == last and all(state[0] == "S" for state in states.values()):
