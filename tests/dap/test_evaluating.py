@@ -1,11 +1,11 @@
 """evaluate in its contexts, on the right thread, with a deadline, cancelled, and shown as progress; completions."""
 
 import re
-import time
 
 import pytest
 
-from debuggee import evaluate, go_on, resume, set_lines, stack, stop_at
+from debuggee import evaluate, go_on, local_variables, resume, set_lines, stack, stop_at
+from support.injection import wait_until
 
 FOREVER = "[0 for _ in iter(int, 1)]"
 
@@ -134,7 +134,7 @@ def test_cancel(attached, python):
     body, frame = stop_at(session, program, "cold", "cold")
     seq = repl(session, FOREVER, frame)
     session.request("cancel", {"requestId": seq})
-    answer = session.answer(seq, 20)
+    answer = session.answer(seq)
     assert answer["success"] is False and answer["message"] == "cancelled", answer
     assert stack(session, body["threadId"])
     go_on(session, program, body["threadId"], "cold")
@@ -147,7 +147,7 @@ def test_the_program_runs_and_stops_after_a_cancel(attached, python):
     seq = repl(session, FOREVER, frame)
     session.event("progressStart", lambda event: event.get("requestId") == seq)
     session.request("cancel", {"requestId": seq})
-    assert session.answer(seq, 20)["message"] == "cancelled"
+    assert session.answer(seq)["message"] == "cancelled"
     go_on(session, program, body["threadId"], "cold")
     for command in ("cold", "new_thread"):
         body, _ = stop_at(session, program, "cold", command)
@@ -156,12 +156,12 @@ def test_the_program_runs_and_stops_after_a_cancel(attached, python):
 
 def test_deadline_and_progress(attached, python):
     """evaluateTimeout ends it; from a second on it is progress, until its answer."""
-    program, session = attached(python, evaluateTimeout=1.3)
+    program, session = attached(python, evaluateTimeout=2)
     body, frame = stop_at(session, program, "cold", "cold")
     seq = repl(session, FOREVER, frame)
     begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
     assert begun["cancellable"] and begun["title"]
-    answer = session.answer(seq, 20)
+    answer = session.answer(seq)
     assert answer["success"] is False and answer["message"], answer
     session.event("progressEnd", lambda event: event["progressId"] == begun["progressId"])
     assert evaluate(session, "i", frame)["result"] == "0"
@@ -192,32 +192,36 @@ def test_progress_is_cancelled(attached, any_python):
     seq = repl(session, FOREVER, frame)
     begun = session.event("progressStart", lambda event: event.get("requestId") == seq)
     session.request("cancel", {"progressId": begun["progressId"]})
-    assert session.answer(seq, 20)["message"] == "cancelled"
+    assert session.answer(seq)["message"] == "cancelled"
     go_on(session, program, body["threadId"], "cold")
 
 
 def test_a_deadline_for_what_cannot_be_interrupted(attached, python):
     """A call of the kernel goes on to its end; its answer does not wait for that, and the session is of use meanwhile."""
-    program, session = attached(python, evaluateTimeout=0.3)
+    program, session = attached(python, evaluateTimeout=1)
     body, frame = stop_at(session, program, "cold", "cold")
     # A read of the program's own input, which ends when the test writes to it.
-    seq = repl(session, "__import__('os').read(0, 100) and page.lanes.__setitem__(10, 1)", frame)
-    assert session.answer(seq, 20)["success"] is False
+    code = "page.lanes.__setitem__(9, 1) or __import__('os').read(0, 100) and page.lanes.__setitem__(10, 1)"
+    seq = repl(session, code, frame)
+    assert session.answer(seq)["success"] is False
+    assert program.count("native") == 1, "it did not come to its call"
     assert program.count("repr") == 0, "it waited"
-    assert session.request("threads", seconds=20)["threads"]
+    assert session.request("threads")["threads"]
     program.say("a line")
     go_on(session, program, body["threadId"], "cold")
 
 
 def test_cancel_of_what_waits(attached, any_python):
-    program, session = attached(any_python, evaluateTimeout=30)
+    program, session = attached(any_python, evaluateTimeout=120)
     _, frame = stop_at(session, program, "cold", "cold")
-    slow = session.send("evaluate", {"expression": "__import__('time').sleep(3)", "frameId": frame["id"]})
+    slow = session.send("evaluate", {"expression": FOREVER, "frameId": frame["id"]})
     waiting = session.send("evaluate", {"expression": "1", "frameId": frame["id"]})
     session.request("cancel", {"requestId": waiting})
-    answer = session.answer(waiting)
-    assert answer["success"] is False and answer["message"] == "cancelled"
-    session.wait(slow)
+    assert slow not in session.answers and waiting not in session.answers
+    session.request("cancel", {"requestId": slow})
+    for seq in (slow, waiting):
+        answer = session.answer(seq)
+        assert answer["success"] is False and answer["message"] == "cancelled"
 
 
 def test_cancel_of_nothing(client):
@@ -233,39 +237,35 @@ def test_a_stuck_repr_does_not_hang_the_session(attached, any_python):
     body, frame = stop_at(session, program, "slow", "slow_value")
     seq = session.send("evaluate", {"expression": "repr(slow_one)", "frameId": frame["id"], "context": "watch"})
     program.moves("repr")
-    session.request("cancel", {"requestId": seq}, seconds=20)
-    assert session.answer(seq, 30)["success"] is False
-    assert session.request("threads", seconds=20)["threads"]
-    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]}, seconds=20)["result"] == "2"
+    session.request("cancel", {"requestId": seq})
+    assert session.answer(seq)["message"] == "cancelled"
+    assert session.request("threads")["threads"]
+    assert session.request("evaluate", {"expression": "1 + 1", "frameId": frame["id"]})["result"] == "2"
     go_on(session, program, body["threadId"], "slow_value")
 
 
 def test_a_stuck_repr_among_the_variables(attached, any_python):
     """The other rows are there, and in time."""
-    program, session = attached(any_python, evaluateTimeout=0.5)
+    program, session = attached(any_python, evaluateTimeout=2)
     body, frame = stop_at(session, program, "slow", "slow_value")
     reference = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
     seq = session.send("variables", {"variablesReference": reference})
-    session.answer(seq, 30)
+    session.answer(seq)
     assert evaluate(session, "1 + 1", frame)["result"] == "2"
     go_on(session, program, body["threadId"], "slow_value")
 
 
 def rows_of(session, frame):
-    """(rows by name, seconds) of the frame's variables."""
-    reference = session.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
-    began = time.monotonic()
-    rows = session.request("variables", {"variablesReference": reference}, seconds=30)["variables"]
-    return {row["name"]: row["value"] for row in rows}, time.monotonic() - began
+    """{name: value} of the frame's variables."""
+    return {name: row["value"] for name, row in local_variables(session, frame).items()}
 
 
 def test_a_slow_repr_costs_its_own_row(attached, any_python):
     """It is interrupted after reprTimeout."""
     program, session = attached(any_python, reprTimeout=0.3)
     body, frame = stop_at(session, program, "slow", "slow_value")
-    rows, seconds = rows_of(session, frame)
+    rows = rows_of(session, frame)
     assert re.match(r"<Slow object at 0x[0-9a-f]+; its repr takes longer than 0.3 s>$", rows["slow_one"]), rows
-    assert seconds < 10
     assert "longer than 0.3 s" in evaluate(session, "slow_one", frame)["result"]
     assert "longer than 0.3 s" in evaluate(session, "[slow_one, 5]", frame)["result"]
     assert evaluate(session, "1 + 1", frame)["result"] == "2"
@@ -283,20 +283,21 @@ def test_a_repr_that_catches_its_interruptions(attached, any_python):
 
 def test_a_stuck_repr_costs_its_own_row(attached, any_python):
     """No exception ends it: its thread is left to it, and the other rows come without code of the program from then on."""
-    program, session = attached(any_python, reprTimeout=0.3)
+    program, session = attached(any_python, reprTimeout=1)
     body, frame = stop_at(session, program, "stuck", "stuck_value")
-    rows, seconds = rows_of(session, frame)
-    assert rows["a_first"] == "own" and "longer than 0.3 s" in rows["b_stuck"] and rows["d_number"] == "7"
+    rows = rows_of(session, frame)
+    assert rows["a_first"] == "own" and "longer than 1 s" in rows["b_stuck"] and rows["d_number"] == "7"
     assert "its thread is busy" in rows["c_last"] and "its thread is busy" in rows["e_list"] and rows["e_list"].endswith(", 8]")
-    assert seconds < 10
     assert stack(session, body["threadId"])[0]["id"] == frame["id"]
     assert session.request("threads")["threads"]
     assert "does not end" in session.refused("evaluate", {"expression": "1", "frameId": frame["id"]})
-    again, _ = rows_of(session, frame)
+    again = rows_of(session, frame)
     assert again["d_number"] == "7" and "its thread is busy" in again["b_stuck"]
     program.say("go on")
-    until = time.monotonic() + 20
-    while time.monotonic() < until and "busy" in rows["c_last"]:
-        rows, _ = rows_of(session, frame)
-    assert rows["c_last"] == "own" and rows["e_list"] == "[own, 8]"
+
+    def is_free():
+        told = rows_of(session, frame)
+        return told["c_last"] == "own" and told["e_list"] == "[own, 8]"
+
+    wait_until(is_free)
     session.disconnect()
