@@ -5,7 +5,8 @@ import pytest
 from debuggee import marks
 from support.control import END, Probed
 from support.injection import wait_until
-from test_core import Debugger
+from support.target import DEADLINE
+from test_core import Debugger, patient
 
 
 class Debugged(Probed):
@@ -15,6 +16,7 @@ class Debugged(Probed):
         _, inner = folders(python)
         self.file = inner + "/debugged.py"
         Probed.__init__(self, start, folders, python, folder, self.file, *threads)
+        self.eval = patient(self.client)
         self.debugger = Debugger(self.path).wait_begun()
         self.told = self.debugger.call("attach", justMyCode=True)
         self.call = self.debugger.call
@@ -230,7 +232,7 @@ def test_uncaught_in_other_threads(python, debugged):
         one.call("continue", threadId=one.thread)
         if command == "raw_uncaught":
             one.until("done " + command)
-    assert one.target.child.wait(20) == 1
+    assert one.target.child.wait(DEADLINE) == 1
 
 
 def test_uncaught_leaves_nothing(python, debugged):

@@ -1,5 +1,6 @@
 """The debug session inside the target, by its own socket: one at a time, the gate, parked threads, and its end in every case."""
 
+import functools
 import json
 import time
 
@@ -24,7 +25,7 @@ from support.control import (
     field,
     fields,
 )
-from support.injection import wait_until
+from support.injection import DEADLINE, wait_until
 
 USAGE = 1
 NAMED_BELOW = 15  # lines from that of count() to the one-line loop
@@ -66,7 +67,7 @@ class Debugger(Client):
             body += field(THREAD, thread)
         if time_ms:
             body += field(TIME_MS, time_ms)
-        return self.send(DEBUG_CALL, body + field(GIL_MS, 20000))
+        return self.send(DEBUG_CALL, body + field(GIL_MS, 1000 * DEADLINE))
 
     def call(self, method, thread=0, time_ms=0, **arguments):
         told = self.wait(self.begin_call(method, thread, time_ms, **arguments))
@@ -86,6 +87,11 @@ class Debugger(Client):
         return self.wait(self.session)
 
 
+def patient(client):
+    """Its eval(), beside threads that compute without end: on a busy machine it may be long until one of them gives up the GIL."""
+    return functools.partial(client.eval, gil=1000 * DEADLINE)
+
+
 class Parking(Probed):
     """tests/targets/parking.py with the probe."""
 
@@ -94,6 +100,7 @@ class Parking(Probed):
         Probed.__init__(self, start, folders, python, folder, inner + "/parking.py", *options.pop("program", []), **options)
         self.line = int(self.target.notes[-1].split()[1])
         self.file = inner + "/parking.py"
+        self.eval = patient(self.client)
         self.debuggers = []
 
     def debug(self):
@@ -116,7 +123,7 @@ class Parking(Probed):
     def ends(self):
         self.say("end")
         assert self.target.line() == "over"
-        assert self.target.child.wait(60) == 0
+        assert self.target.child.wait(DEADLINE) == 0
 
 
 @pytest.fixture
@@ -252,7 +259,7 @@ def test_the_interpreter_ends_with_threads_parked(python, parking):
     wait_until(lambda: "MainThread" in parked(debugger))
     debugger.call("continue", threadId=tid_of(debugger, "MainThread"), singleThread=True)
     assert one.target.line() == "left"
-    assert one.target.child.wait(60) == 0
+    assert one.target.child.wait(DEADLINE) == 0
 
 
 def test_every_stop_is_told(python, parking):
