@@ -31,7 +31,7 @@ class Server:
         if self.child.poll() is None:
             self.child.send_signal(how)
         try:
-            status = self.child.wait(30)
+            status = self.child.wait(DEADLINE)
         finally:
             if self.child.poll() is None:
                 self.child.kill()

@@ -14,5 +14,5 @@ FOUND = [one for one in pythons.found() if one.root is None and not one.containe
 @pytest.mark.parametrize("one", FOUND, ids=lambda found: found.id)
 def test_cases(one):
     command = one.prefix + [one.executable, os.path.join(HERE, "agent", "cases.py")]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, universal_newlines=True)
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240, universal_newlines=True)
     assert ended.returncode == 0 and ended.stdout.endswith("failed: none\n"), ended.stdout

@@ -22,7 +22,7 @@ for name in sorted(os.listdir(FOLDER)):
 
 def run(python, case):
     done = subprocess.run(python.command(RUN, MODULE, case), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          stdin=subprocess.DEVNULL, timeout=120)
+                          stdin=subprocess.DEVNULL, timeout=240)
     return done.returncode, done.stdout.decode(errors="replace").strip()
 
 

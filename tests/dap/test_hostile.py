@@ -59,7 +59,7 @@ def guarded(debuggee, client, serve, any_python, tmp_path):
     with open("/proc/{}/cmdline".format(server.child.pid), "rb") as words, open(
             "/proc/{}/environ".format(server.child.pid), "rb") as environment:
         assert TOKEN.encode() not in words.read() + environment.read()
-    program.moves("hot", 30)
+    program.moves("hot")
     program.run("cold")
     server.end()
     assert TOKEN not in "".join(server.said + server.errors)
@@ -139,7 +139,7 @@ def test_every_argument_of_every_type(guarded, client):
         for key in KEYS:
             arguments = {"threadId": thread, "frameId": frame, "expression": "1"} if chance.random() < 0.5 else {}
             arguments[key] = chance.choice(VALUES)
-            answer = session.answer(session.send(command, arguments, check=False), 30)
+            answer = session.answer(session.send(command, arguments, check=False))
             text = json.dumps(answer)
             assert "Traceback" not in text and TOKEN not in text, (command, arguments, answer)
             assert answer["success"] or answer["body"]["error"]["id"] != 70, (command, arguments, answer)
@@ -154,7 +154,7 @@ def test_guesses_end_the_connection(guarded, client):
     for number in range(3):
         with pytest.raises((Failed, AssertionError, OSError)):
             session.wait(session.send("attach", {"token": "guess {} of many more".format(number)}))
-    session.wait_end(30)
+    session.wait_end()
     served()
 
 

@@ -101,8 +101,8 @@ def test_leave(prepared, place, way):
     else:
         session.kill()
     if place[3]:
-        program.until("done " + place[3], 30)
-        program.run(place[3], 30)
+        program.until("done " + place[3])
+        program.run(place[3])
     lane = lane_of(place[0])
-    program.moves(lane, 30)
-    program.moves(lane, 30)
+    program.moves(lane)
+    program.moves(lane)

@@ -95,8 +95,8 @@ def test_the_client_goes(debuggee, client, serve, any_python):
     session.attach(connect=place(server))
     stop_at(session, program, "cold", "cold")
     session.transport.kill()
-    program.until("done cold", 30)
-    program.moves("hot", 30)
+    program.until("done cold")
+    program.moves("hot")
 
 
 def test_the_server_goes(debuggee, client, serve, any_python):
@@ -109,7 +109,7 @@ def test_the_server_goes(debuggee, client, serve, any_python):
     session.event("terminated")
     session.wait_end()
     assert session.transport.close() == 0
-    program.moves("hot", 30)
+    program.moves("hot")
 
 
 class Fake:

@@ -181,8 +181,10 @@ def test_what_is_typed_is_not_the_programs(python, signalled):
     assert "SystemExit" in body["text"]
     one.go(thread)
     one.send(signal.SIGINT)
-    while one.target.line() != "interrupted 0":
-        pass
+    line = ""
+    while line != "interrupted 0":
+        line = one.target.line()
+        assert line is not None, "it ended"
     one.told("on")
     one.leaves()
 

@@ -9,7 +9,7 @@ import pytest
 
 from debuggee import evaluate, local_variables, python_frames, stack, stop_at, stopped, top, variables
 from support import pythons
-from support.target import SRCDIR, free_port
+from support.target import DEADLINE, SRCDIR, free_port
 from support.target import children as processes_of
 from support.torch_python import torch_python
 from training import Job, finish
@@ -113,7 +113,7 @@ def test_a_pause_warns_of_the_time_out(shared_job):
     program.until("done group")
     session.request("pause", {"threadId": 0})
     stopped(session, "pause")
-    said = session.event("output", lambda body: body.get("category") == "important", 15)
+    said = session.event("output", lambda body: body.get("category") == "important")
     assert "time-out" in said["output"] or "timeout" in said["output"], said
     session.disconnect()
     program.say("step")
@@ -141,10 +141,10 @@ def test_countdown_of_a_real_group(start, folders, client):
     def counted(text):
         return lambda body: body.get("category") == "important" and text in body["output"]
 
-    said = session.event("output", counted("may end the job"), 15)["output"]
+    said = session.event("output", counted("may end the job"))["output"]
     assert "gloo" in said and "(35 s)" in said, said
-    session.event("output", counted("30 s until the time-out"), 30)
-    assert 3 < time.monotonic() - began < 15
+    session.event("output", counted("30 s until the time-out"))
+    assert 3 < time.monotonic() - began < 35
     session.request("continue", {"threadId": 0})
     for one in ranks:
         one.until("done reduce")
@@ -157,7 +157,7 @@ def begin_example(start, *arguments):
     path = os.path.realpath(os.path.join(SRCDIR, "examples", "train.py"))
     python = pythons.Python([], torch_python(), (3, 0, 0), "torch")
     target = start(python, "train.py", *arguments, folder=os.path.dirname(path), ready=False)
-    assert target.line(120).startswith("ready ")
+    assert target.line(2 * DEADLINE).startswith("ready ")
     return target, path
 
 
@@ -186,7 +186,7 @@ def test_workers_become_sessions(start, client):
             assert "_worker_loop" in names, names
             child.disconnect()
     parent.disconnect()
-    assert target.line(60).startswith("step ") and target.line(60).startswith("step ")
+    assert target.line().startswith("step ") and target.line().startswith("step ")
     assert set(pids) <= set(processes_of(target.pid))
 
 
@@ -204,4 +204,4 @@ def test_top_of_train_step(start, client):
     assert frame["name"].endswith("train_step") and told["loss"]["value"].startswith("Tensor float32 [] cpu grad")
     assert told["tokens"]["value"] == "Tensor int64 [8, 32] cpu"
     session.disconnect()
-    assert target.line(60).startswith("step ")
+    assert target.line().startswith("step ")

@@ -73,8 +73,8 @@ def test_framing_that_cannot_be_read_ends_it(data):
             session.transport.write(data)
         except BrokenPipeError:
             pass
-        session.wait_end(10)
-        assert session.transport.child.wait(30) >= 0
+        session.wait_end()
+        assert session.transport.child.wait(DEADLINE) >= 0
     finally:
         session.transport.kill()
 
@@ -94,8 +94,8 @@ def test_big_messages(size):
         try:
             assert session.answer(2)["success"] is False
         except AssertionError:
-            session.wait_end(10)
-            assert session.transport.child.wait(30) >= 0
+            session.wait_end()
+            assert session.transport.child.wait(DEADLINE) >= 0
     finally:
         session.transport.kill()
 
@@ -105,8 +105,8 @@ def test_a_length_that_is_never_filled():
     session.initialize()
     session.transport.write(b"Content-Length: 1000\r\n\r\n{")
     session.transport.hang_up()
-    session.wait_end(10)
-    assert session.transport.child.wait(30) >= 0
+    session.wait_end()
+    assert session.transport.child.wait(DEADLINE) >= 0
 
 
 # A body that is no request: an error or nothing, and either the session goes on or the stream ends.
@@ -126,10 +126,10 @@ def test_a_body_that_is_no_request(body):
         session.pending[100] = "threads"
         try:
             session.transport.write(framed({"seq": 100, "type": "request", "command": "threads"}))
-            session.answer(100, 10)
+            session.answer(100)
         except (AssertionError, BrokenPipeError):
-            session.wait_end(10)
-            assert session.transport.child.wait(30) >= 0, "died by a signal"
+            session.wait_end()
+            assert session.transport.child.wait(DEADLINE) >= 0, "died by a signal"
     finally:
         session.transport.kill()
 
@@ -194,9 +194,9 @@ def test_a_slow_reader(debuggee, any_python):
             {"line": program.line("hot"), "logMessage": "x" * 1000 + "{i}"}])
         send("configurationDone")
         for _ in range(20):
-            program.moves("hot", 30)
+            program.moves("hot")
             time.sleep(0.02)
-        program.run("cold", 30)
+        program.run("cold")
         assert child.poll() is None
         with open("/proc/{}/status".format(child.pid)) as status:
             resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
@@ -204,11 +204,11 @@ def test_a_slow_reader(debuggee, any_python):
     finally:
         ours.close()
         try:
-            child.wait(30)
+            child.wait(DEADLINE)
         finally:
             child.kill()
             child.wait()
-    program.moves("hot", 30)
+    program.moves("hot")
 
 
 def test_no_process_is_left(debuggee, any_python):

@@ -103,7 +103,7 @@ const scenarios = {
 
 async function main() {
     const client = new DebugClient(told.probing, "dap", "probing");
-    client.defaultTimeout = 30000;
+    client.defaultTimeout = 120000;
     await client.start();
     try {
         await scenarios[process.argv[2]](client);

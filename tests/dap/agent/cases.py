@@ -35,7 +35,7 @@ def begin(function, *arguments, **more):
 def finish(engine):
     breaks(engine)
     engine.go()
-    engine.thread.join(10)
+    engine.thread.join(60)
     assert not engine.thread.is_alive()
     engine.agent["close"]()
 
@@ -84,7 +84,7 @@ def case_conditions():
     assert engine.evaluate("i")["result"] == "7"
     breaks(engine, "AFTER", logMessage="i is {i} {{x}} {nothing}")
     engine.go()
-    engine.thread.join(10)
+    engine.thread.join(60)
     texts = [one["body"]["output"] for one in engine.events if one["event"] == "output"]
     assert texts[0].startswith("i is 7 {x} <NameError"), texts
     assert len(texts) == 3, texts
@@ -257,10 +257,10 @@ def case_exceptions():
     assert found["exceptionId"] == "ValueError" and found["breakMode"] == "always", found
     assert "RAISE" in found["details"]["stackTrace"], found
     engine.go()
-    engine.thread.join(10)
+    engine.thread.join(60)
     assert not [one for one in engine.events if one["event"] == "stopped"], engine.events
     engine.call("set_exception_breakpoints", filterOptions=[{"filterId": "raised", "condition": "KeyError"}])
-    engine.start(program.catches).join(10)
+    engine.start(program.catches).join(60)
     assert not [one for one in engine.events if one["event"] == "stopped"], engine.events
 
 
@@ -269,7 +269,7 @@ def case_uncaught():
         engine = fake.Engine()
         engine.call("set_exception_breakpoints", filters=[name])
         engine.thread = engine.start(program.catches)
-        engine.thread.join(10)
+        engine.thread.join(60)
         engine.thread = engine.start(program.fails, 2)
         body = engine.stopped()
         assert body["reason"] == "exception", body
@@ -308,7 +308,7 @@ def case_pause():
     assert state.get("count", 0) == count
     state["end"] = True
     engine.go()
-    engine.thread.join(10)
+    engine.thread.join(60)
     assert "notStopped" in refused(engine.call, "next", threadId=engine.number)
 
 

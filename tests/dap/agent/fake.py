@@ -252,12 +252,12 @@ class Engine(object):
         with self.changed:
             one.calls.append(body)
             self.changed.notify_all()
-            assert self.changed.wait_for(lambda: result, 30), "{} does not answer".format(method)
+            assert self.changed.wait_for(lambda: result, 60), "{} does not answer".format(method)
         if result[0][1] is not None:
             raise result[0][1]
         return result[0][0]
 
-    def wait(self, name, timeout=30):
+    def wait(self, name, timeout=60):
         """The next event of a name; earlier ones of others are dropped."""
         def found():
             return any(one["event"] == name for one in self.events)
@@ -271,7 +271,7 @@ class Engine(object):
     def stopped(self):
         """The next stop, when its thread is parked."""
         body = self.wait("stopped")
-        deadline = time.time() + 30
+        deadline = time.time() + 60
         ident = next(key for key, number in self.idents.items() if number == body["threadId"])
         while body["reason"] not in ("pause", "goto") and ident not in self.waiting and time.time() < deadline:
             time.sleep(0.001)

@@ -54,7 +54,7 @@ class Events(list):
         return [row for row in self if row[0] == event]
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing came"
@@ -76,7 +76,7 @@ class Thread(threading.Thread):
 
     def end(self):
         self.stop = True
-        self.join(20)
+        self.join(60)
         assert not self.is_alive()
         assert self.failure is None, self.failure
 

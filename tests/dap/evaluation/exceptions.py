@@ -68,7 +68,7 @@ def case_exceptions_of_running_frames():
             alive.append(weakref.ref(self))
 
     def body():
-        wait.wait(20)
+        wait.wait(200)
         for i in range(10):
             try:
                 raise Mine

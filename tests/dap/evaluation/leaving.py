@@ -28,7 +28,7 @@ def descending(thread, depth=30):
     if depth:
         for _ in iter([1]):
             return descending(thread, depth - 1)
-    thread.wait.wait(20)
+    thread.wait.wait(200)
     return (yield_from(thread), thread.count)
 
 
