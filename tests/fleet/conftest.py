@@ -80,11 +80,11 @@ class Ranks:
 
 @pytest.fixture
 def start_ranks():
-    """start_ranks(world, **variables): a job with a name of its own."""
+    """start_ranks(world, prefix="job", **variables): a job with a name of its own."""
     jobs = []
 
-    def begin(world, **options):
-        jobs.append(Ranks("job-{}-{}".format(os.getpid(), len(jobs)), world, **options))
+    def begin(world, prefix="job", **options):
+        jobs.append(Ranks("{}-{}-{}".format(prefix, os.getpid(), len(jobs)), world, **options))
         return jobs[-1]
 
     yield begin

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import urllib.error
@@ -17,7 +16,7 @@ import pytest
 from bus import Bus, missing
 from support.injection import wait_until
 from support.rings import Writer, folder_of
-from support.target import PROBING, SRCDIR
+from support.target import PROBING, SRCDIR, free_port
 from support.torch_python import torch_python
 
 FOLDER = os.path.join(SRCDIR, "examples", "cluster")
@@ -72,12 +71,6 @@ def test_files(tmp_path):
     for words in (("config", "prometheus.yml"), ("rules", "rules.yml")):
         done = subprocess.run([promtool, "check", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(tmp_path), timeout=DEADLINE)
         assert done.returncode == 0, done.stdout.decode()
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Told:

@@ -94,7 +94,7 @@ def test_earlier_attempt_is_no_rank(start_ranks, ask):
 
 
 def test_several_jobs_are_listed(start_ranks, ask):
-    jobs = [start_ranks(1), start_ranks(1)]
+    jobs = [start_ranks(1, "0-job"), start_ranks(1, "0-job")]  # the first: other tests have jobs, too, of which a message takes some
     done = ask("-t", "@", "backtrace")
     assert done.status == 2 and all("@" + job.name in done.err for job in jobs)
     unknown = ask("-t", "@no-such-job", "backtrace")

@@ -12,6 +12,7 @@ import pytest
 
 from bus import missing
 from fakes import Fakes, Record, shown, states
+from support.injection import wait_until
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 RANKS = int(os.environ.get("PROBING_FLEET_RANKS", 512))
@@ -82,7 +83,13 @@ def test_clocks_apart(bus, many):
     many.order("clock", 2, 2, 3600)
     many.order("clock", 3, 3, -7200)
     try:
-        nodes = {one["host"]: one for one in json.loads(bus.run("cluster", "nodes", "-f", "json").stdout)}
+        nodes = {}
+
+        def all_told():  # who does not, is late
+            nodes.update({one["host"]: one for one in json.loads(bus.run("cluster", "nodes", "-f", "json").stdout)})
+            return all(nodes["node0000{}".format(number)]["clock_offset"] is not None for number in (1, 2, 3))
+
+        wait_until(all_told)
         for host, wanted in (("node00001", 0), ("node00002", 3600), ("node00003", -7200)):
             assert abs(nodes[host]["clock_offset"] - wanted) < 60 and nodes[host]["clock_error"] >= 0, nodes[host]
         done, _, _ = look(bus, "backtrace", "--json")
