@@ -15,7 +15,8 @@
 
 #define PLACES_MAX 8
 #define LINE_MAX_BYTES 512
-#define HELLO_S 1.0 /* for each line before the status */
+#define HELLO_S 1.0 /* until it accepts, and for its first line */
+#define LINE_S 5.0  /* for each further one before the status */
 #define TRIES 3     /* ranks share the port, and one of them may be stopped */
 
 PRB_DEFINE_AUTO_PTR(ifaddrs, struct ifaddrs, freeifaddrs)
@@ -160,7 +161,7 @@ static bool say(const struct link *link, const char *text, struct prb_error *err
 /* One line, without its end.  It says nothing unasked, so nothing is read beyond. */
 static bool hear(const struct link *link, char line[LINE_MAX_BYTES], struct prb_error *err)
 {
-    double until = prb_clock_s() + HELLO_S;
+    double until = prb_clock_s() + (link->said_hello ? LINE_S : HELLO_S);
     size_t len = 0;
     until = until < link->until ? until : link->until;
     while (len < LINE_MAX_BYTES - 1) {

@@ -1,13 +1,14 @@
 """A job over gloo on this machine, which tells of its collectives."""
 
+import contextlib
 import json
-import time
 
 import pytest
 
 from support import pythons
-from support.target import Target
+from support.target import Target, free_port
 from support.torch_python import torch_python
+from support.waits import until
 
 
 class Job:
@@ -24,33 +25,45 @@ class Job:
 
     def steps(self, count):
         """Wait until rank 0 has made so many collectives."""
-        until = time.monotonic() + 60
-        while len(self.tell(0)) < count:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: int(self.ask(0, "count")) >= count, 240)
+
+    def ended(self):
+        """What all ranks have told of a collective that none is in any more: [[begin, end], ...] of each rank."""
+        self.steps(len(self.tell(0)) + 2)
+        return [self.tell(rank) for rank in range(len(self.pids))]
 
     def tell(self, rank):
         """[begin, end] of each collective that the rank has made."""
         return json.loads(self.ask(rank, "tell"))
 
 
-@pytest.fixture(scope="module")
-def start_job():
-    """start_job(ranks, late rank, ms, variables): such a job; ended with the module's tests."""
+@contextlib.contextmanager
+def jobs():
+    """begin(ranks, late rank, ms, variables): such a job; all end with it."""
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
     python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
     started = []
 
     def begin(*args, variables=None):
-        started.append(Target(python, "collectives.py", args, variables=variables))
+        started.append(Target(python, "collectives.py", args, variables=dict(variables or {}, MASTER_PORT=str(free_port()))))
         return Job(started[-1])
 
-    yield begin
-    for target in started:
-        target.end()
+    try:
+        yield begin
+    finally:
+        for target in started:
+            target.end()
+
+
+@pytest.fixture
+def start_job():
+    """A job of the test's own: others do not compute beside it."""
+    with jobs() as begin:
+        yield begin
 
 
 @pytest.fixture(scope="module")
-def job(start_job):
-    return start_job(2)
+def job():
+    with jobs() as begin:
+        yield begin(2)

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from support import rings
-from support.injection import wait_until
 from support.target import DEADLINE, TARGETS, probing, query
+from support.waits import until
 
 COLUMNS = "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real"
 OBSERVED = COLUMNS + "\ncollective_seq_id:integer\nsource:text\nbackend:text"
@@ -249,12 +249,17 @@ def test_the_late_rank_is_named(start_job):
     job = start_job(3, 1, 30)
     loaded(job)
     job.steps(30)
-    rows = query(job.pids[2], "SELECT src_rank, dst_rank, count(*) AS n, median(wait_ms) AS wait, max(source) AS source FROM comm_metrics"
-                 " WHERE seq > 3 GROUP BY 1, 2 ORDER BY n DESC")
-    for row in rows[:2]:
-        assert row["src_rank"] == 1 and row["dst_rank"] in (0, 2) and row["source"] == "recorder"
-        assert 20 <= row["wait"] <= 60
-    assert sum(row["n"] for row in rows if row["src_rank"] == 1) >= 0.8 * sum(row["n"] for row in rows) >= 0.8 * 2 * 26
+    rows = query(job.pids[2], "SELECT * FROM comm_metrics WHERE seq > 3 ORDER BY seq")
+    seen = [[begin for begin, _ in one] for one in job.ended()]
+    assert len(rows) >= 2 * 26 and {row["source"] for row in rows} == {"recorder"}
+    off = []
+    for row in rows:  # as the program saw it: beside other work another rank may be the last
+        begins = [one[row["seq"] - 1] for one in seen]
+        off.append(abs(row["wait_ms"] - 1e3 * (begins[row["src_rank"]] - begins[row["dst_rank"]])))
+    assert statistics.median(off) < 5, off
+    last = [max(range(3), key=lambda rank: seen[rank][row["seq"] - 1]) for row in rows]
+    assert sum(row["src_rank"] == one for row, one in zip(rows, last)) >= 0.8 * len(rows)
+    assert statistics.median(row["wait_ms"] for row in rows if row["src_rank"] == 1) >= 20
 
 
 def test_one_that_is_killed_within_a_collective(start_job):
@@ -266,6 +271,7 @@ def test_one_that_is_killed_within_a_collective(start_job):
     os.kill(job.pids[2], 9)
     rows = query(job.pids[0], "SELECT DISTINCT src_rank, dst_rank FROM comm_metrics")
     assert rows and {row["src_rank"] for row in rows} | {row["dst_rank"] for row in rows} == {0, 1}
+    until(lambda: query(job.pids[0], "SELECT * FROM python.torch_nccl_pg_status")[0]["last_enqueued_collective"] >= last + 1)
     status, = query(job.pids[0], "SELECT * FROM python.torch_nccl_pg_status")
     assert status["last_enqueued_collective"] == last + 1
 
@@ -286,12 +292,11 @@ def test_a_clock_that_is_shifted(start_job):
         assert abs(clock["offset_s"] - 0.123) <= clock["error_s"] and clock["collectives"] >= 20
         return clock["error_s"] <= 1e-3
 
-    wait_until(known, 4 * DEADLINE)
+    until(known, 240)
     rows = told("SELECT * FROM comm_metrics")
     assert len(rows) >= 20 and {row["source"] for row in rows} == {"observer"}
     assert sum(row["error_ms"] <= 1 for row in rows) >= 20
-    job.steps(len(job.tell(0)) + 2)  # all of those rows have ended
-    seen = [job.tell(rank) for rank in range(2)]
+    seen = job.ended()
     assert statistics.median(off_ms(row, seen, 0.123) for row in rows) < 50  # a shift that stays would be all of 123
 
 
@@ -309,36 +314,40 @@ def test_a_rank_that_loses_the_cpu_between_two_clocks(start_job):
     probing("-t", job.pids[1], "config", "probing.torch.profiling=on", "probing.torch.step=obey", check=False)
     job.steps(len(job.tell(0)) + 50)
     rows = query(job.pids[1], "SELECT timestamp AS begin, timestamp + duration_ms / 1e3 AS end FROM python.comm_collective")
-    told = job.tell(1)
+    told = job.ended()[1]
     assert len(rows) >= 30
     for row in rows:
         assert any(begin - 1e-3 <= row["begin"] and row["end"] <= end + 1e-3 for begin, end in told), row
 
 
 def test_who_waits_has_it_in_comm_wait(start_job):
-    """30 ms for rank 1, which comes late to each: the step of rank 0 has them as comm_wait, as it calls Work.wait."""
+    """30 ms for rank 1, which comes late to each: the step of rank 0 has them as comm_wait, as it calls Work.wait; so long as it says itself."""
     job = start_job(2, 1, 30)
     for pid in job.pids:
         probing("-t", pid, "inject")
         probing("-t", pid, "config", "probing.torch.profiling=on", "probing.torch.step=obey", check=False)
     job.steps(len(job.tell(0)) + 40)
-    waited = []
-    for pid in job.pids:
-        rows = query(pid, "SELECT step_duration_sec AS duration, comm_wait, other FROM python.torch_step_timing")
+    for pid, late in zip(job.pids, (False, True)):
+        rows = query(pid, "SELECT step_duration_sec AS duration, comm_wait, other FROM python.torch_step_timing ORDER BY timestamp")
+        told = job.ended()[job.pids.index(pid)]
         assert len(rows) >= 15 and all(row["comm_wait"] + row["other"] <= row["duration"] + 1e-6 for row in rows)
-        waited.append(sorted(row["comm_wait"] for row in rows)[len(rows) // 2])
-    assert 0.02 <= waited[0] <= 0.06 and waited[1] < 0.01, waited
+        waited = [row["comm_wait"] for row in rows[:-1]]
+        inside = [end - begin for begin, end in told]
+        # Its rows are of steps one after the other: somewhere among all of them.
+        off = min(statistics.median(abs(a - b) for a, b in zip(waited, inside[at:])) for at in range(len(inside) - len(waited) + 1))
+        assert off < 2e-3, (off, waited, inside)
+        assert late or statistics.median(waited) >= 0.02, waited
 
 
 def test_what_two_ranks_send(start_job):
-    """Rank 0 sends 20 ms late; who received waited so long, and the transfer itself is short."""
-    job = start_job(2, 0, 20, variables={"TRANSFERS": "1"})
+    """Rank 0 sends 100 ms late; who received waited so long, and the transfer itself is short."""
+    job = start_job(2, 0, 100, variables={"TRANSFERS": "1"})
     for pid in job.pids:
         probing("-t", pid, "inject")
         probing("-t", pid, "config", "probing.torch.profiling=on")
-    job.steps(len(job.tell(0)) + 30)
+    job.steps(len(job.tell(0)) + 20)
     done = probing("-t", job.pids[0], "query", "-f", "json", "SELECT * FROM comm_metrics WHERE op = 'send'", check=False)
     rows = json.loads(done.stdout)
     assert len(rows) >= 15 and {(row["src_rank"], row["dst_rank"]) for row in rows} == {(0, 1)}
-    assert 10 <= sorted(row["wait_ms"] for row in rows)[len(rows) // 2] <= 40
-    assert sorted(row["latency_ms"] for row in rows)[len(rows) // 2] < 5
+    waited, took = (statistics.median(row[name] for row in rows) for name in ("wait_ms", "latency_ms"))
+    assert waited >= 50 and took < waited / 3, (waited, took)

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from support.target import probing
+from support.target import DEADLINE, free_port, probing
+from support.waits import until
 
 COMMS = "SELECT * FROM nccl.ras"
 RANKS = "SELECT * FROM nccl.ras_ranks"
@@ -152,7 +153,8 @@ def test_json(service, job):
     assert [second[key] for key in ("broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce")] == [2, 0, 0, 5, 41]
     assert json.loads(second["raw"]) == ill
     assert "2 processes did not answer" in notes
-    assert one.commands == ["CLIENT PROTOCOL 2", "TIMEOUT 5", "SET FORMAT json", "VERBOSE STATUS"]
+    # Beside much other work, the first word may have been said again.
+    assert one.commands[-4:] == ["CLIENT PROTOCOL 2", "TIMEOUT 5", "SET FORMAT json", "VERBOSE STATUS"]
     rows, _ = told(pid, RANKS + " WHERE comm_hash = 1 ORDER BY comm_rank")
     assert [(row["comm_rank"], row["rank_pid"], row["status"], row["error"], row["behind"]) for row in rows] == [
         (0, pid, "RUNNING", None, 0), (1, 8, "RUNNING", "Remote process error", 3), (2, 9, "UNRESPONSIVE", None, None),
@@ -313,15 +315,14 @@ def test_one_that_hangs(service, job):
     pid = job(silent.address)
     begun = time.monotonic()
     rows, notes = told(pid, COMMS)
-    assert rows == [] and "did not answer in time" in notes and time.monotonic() - begun < 10
-    assert silent.commands == 3 * ["CLIENT PROTOCOL 2"]  # ranks share the port, and another may answer
+    assert rows == [] and "did not answer in time" in notes and time.monotonic() - begun < DEADLINE / 2
+    until(lambda: silent.commands == 3 * ["CLIENT PROTOCOL 2"])  # ranks share the port, and another may answer
     rows, notes = told(job(half.address), "SET probing.query_timeout = 3; " + COMMS)
     assert rows == [] and "did not end its answer in time" in notes
 
 
 def test_none(job):
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        port = one.getsockname()[1]
+    port = free_port()
     rows, notes = told(job("127.0.0.1:{}".format(port)), COMMS)
     assert rows == [] and "no RAS service of NCCL answers at 127.0.0.1:{}".format(port) in notes and "NCCL_RAS_ENABLE" in notes
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support.target import probing, query
+from support.target import DEADLINE, probing, query
 
 LIBRARIES = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "comm", ".libs")
 RECORD = "SELECT * FROM python.torch_nccl_flight_record"
@@ -50,22 +50,24 @@ def test_agrees_with_the_program(job):
     """Each collective once, in order, created while the program was in it."""
     ready(job.pids[0])
     rows = query(job.pids[0], RECORD + " ORDER BY record_id")
-    truth = job.tell(0)
-    assert [row["collective_seq_id"] for row in rows] == list(range(1, len(rows) + 1))
-    assert len(rows) >= 1 and len(truth) >= len(rows) - 1
+    asked = time.time()
+    first = rows[0]["collective_seq_id"]  # it holds the last 2,000
+    truth = job.ended()[0][first - 1:]
+    assert [row["collective_seq_id"] for row in rows] == list(range(first, first + len(rows)))
+    assert len(truth) >= len(rows)
     for row, (begin, end) in zip(rows, truth):
         assert begin - 1e-3 <= row["time_created_ns"] / 1e9 <= end + 1e-3
         assert row["profiling_name"] == "gloo:all_reduce" and row["pg_desc"] == "default_pg" and row["rank"] == 0
         assert row["world_size"] == 2 and row["pid"] == job.pids[0]
         assert row["input_sizes"] == "[[1000]]" and row["time_discovered_completed_ns"] is None
-    assert time.time() - 5 < rows[0]["timestamp"] <= time.time()
+    assert asked - DEADLINE < rows[0]["timestamp"] <= asked
 
 
 def test_status_of_groups(job):
     ready(job.pids[1])
     before = len(job.tell(1))
     row, = query(job.pids[1], "SELECT * FROM python.torch_nccl_pg_status")
-    after = len(job.tell(1))
+    after = len(job.ended()[1])
     assert (row["pg_name"], row["pg_desc"], row["rank"]) == ("0", "default_pg", 1)
     assert before <= row["last_enqueued_collective"] <= after + 1
     assert before - 1 <= row["last_completed_collective"] <= after
@@ -80,15 +82,14 @@ def test_all_ranks(job):
     assert [(row["rank"], row["pid"]) for row in rows] == list(enumerate(job.pids)) and min(row["n"] for row in rows) > 0
 
 
-def test_while_the_gil_is_held(job):
-    """The program keeps the GIL for longer than the query takes: it is not asked for."""
+def test_while_the_gil_is_held(start_job):
+    """The program keeps the GIL for longer than the test takes: it is not asked for."""
+    job = start_job(2)
     ready(job.pids[0])
-    assert job.ask(0, "hold", 4) == "begun"
-    begun = time.monotonic()
+    assert job.ask(0, "hold", 600) == "begun"
     assert query(job.pids[0], RECORD)
-    assert time.monotonic() - begun < 2.5
     done = probing("-t", job.pids[0], "eval", "1", check=False)
-    assert done.returncode != 0 and "GIL" in done.stderr  # it was held all that time
+    assert done.returncode != 0 and "GIL" in done.stderr
 
 
 def test_no_torch(python):

@@ -2,8 +2,8 @@
 
 Says "pids RANK0 RANK1 ...", then "ready" when each has made a step.  LATE is a rank that comes MS later to each.
 A line "RANK hold S" has that rank keep the GIL for so long, and "RANK sleep S" sleep before its next collective; both say
-"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch.  With TRANSFERS in the
-environment rank 0 sends to rank 1 after each.
+"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch; "RANK count" how many.  With
+TRANSFERS in the environment rank 0 sends to rank 1 after each.  MASTER_PORT: where they meet, if it is given.
 """
 
 import ctypes
@@ -30,6 +30,8 @@ class Rank:
             with self.lock:
                 if word[0] == "tell":
                     print(json.dumps(self.done), flush=True)
+                elif word[0] == "count":
+                    print(len(self.done), flush=True)
                 else:
                     self.asked.append((word[0], float(word[1])))
 
@@ -71,10 +73,11 @@ class Rank:
 
 
 def launch(count, late, milliseconds):
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    ranks = []
+    ranks, port = [], os.environ.get("MASTER_PORT")
+    if not port:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
     for rank in range(count):
         variables = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(count),
                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
