@@ -1,5 +1,6 @@
 """The store where something breaks: the disk is full, the collector is killed at any moment."""
 
+import contextlib
 import os
 import random
 import subprocess
@@ -35,15 +36,20 @@ class Lines:
     def __init__(self, collector):
         os.set_blocking(collector.stderr.fileno(), False)
         self.collector = collector
-        self.lines = []
+        self.text = ""
+
+    def read(self):
+        with contextlib.suppress(BlockingIOError):
+            self.text += os.read(self.collector.stderr.fileno(), 1 << 16).decode()
+        return self.text.splitlines(keepends=True)
 
     def wait_for(self, text):
+        """The lines until then; the last one may be half of one."""
         until = time.monotonic() + DEADLINE
-        while not any(text in line for line in self.lines):
-            assert time.monotonic() < until and self.collector.poll() is None, self.lines
-            self.lines += iter(self.collector.stderr.readline, "")
+        while not any(text in line and line.endswith("\n") for line in self.read()):
+            assert time.monotonic() < until and self.collector.poll() is None, self.text
             time.sleep(0.05)
-        return self.lines
+        return self.read()
 
 
 def test_a_full_disk(recorder, small_disk):

@@ -149,7 +149,7 @@ def test_a_live_job_by_its_setting(recorder, store):
     assert probing(recorder.pid, "config", "probing.store=on", check=False).stdout == "probing.store = on\n"
     lock = store.data / "collector.lock"
     until = time.monotonic() + DEADLINE
-    while not lock.exists() or not lock.read_text():
+    while not lock.exists() or not lock.read_text().startswith("process "):
         assert time.monotonic() < until
         time.sleep(0.02)
     collector = int(lock.read_text().split()[1].rstrip(","))
