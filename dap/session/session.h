@@ -102,7 +102,8 @@ struct prb_dap_session {
     json_t *stopped; /* body of the last `stopped` while the target is stopped, or NULL */
     /* s, when one thread began to step while the others are held; 0: none does */
     double alone_since;
-    bool alone_said;     /* the client knows that this takes long */
+    double alone_looked; /* s, when we last looked for held threads */
+    bool alone_said;     /* the client knows who is held */
     bool stop_unsent;    /* that event is not sent yet: before configurationDone */
     bool leaving;        /* no request is handled any more */
     bool gone;           /* the target has ended */

@@ -131,7 +131,8 @@ static void check_threads(struct prb_dap_watch *watch, bool *again)
     watch->known = now;
 }
 
-static void say_held(struct prb_dap_session *session)
+/* False: nobody is held yet, as one in native code is only when that returns. */
+static bool say_held(struct prb_dap_session *session)
 {
     json_t *answer = prb_dap_ask(session, "threads", NULL, 0, NULL), *one;
     PRB_AUTO(prb_buf) struct prb_buf names = {0};
@@ -143,23 +144,31 @@ static void say_held(struct prb_dap_session *session)
             prb_buf_addf(&names, "%s%.100s", names.len ? ", " : "", name ? name : "a thread");
     }
     json_decref(answer);
-    if (held && names.data)
-        prb_dap_say(session, false,
-                    "probing: the step has not ended yet; these threads are held meanwhile: %s%s; "
-                    "Continue lets all threads run",
-                    names.data, held > NAMES_MAX ? ", ..." : "");
+    if (!held || !names.data)
+        return false;
+    prb_dap_say(session, false,
+                "probing: the step has not ended yet; these threads are held meanwhile: %s%s; "
+                "Continue lets all threads run",
+                names.data, held > NAMES_MAX ? ", ..." : "");
+    return true;
 }
 
 /* Once for a step of one thread that takes long. */
 static void check_alone(struct prb_dap_session *session)
 {
+    double now = prb_clock_s();
     pthread_mutex_lock(&session->lock);
-    bool late = session->alone_since > 0 && !session->alone_said &&
-                prb_clock_s() >= session->alone_since + ALONE_S;
-    session->alone_said |= late;
-    pthread_mutex_unlock(&session->lock);
+    double since = session->alone_since;
+    bool late = since > 0 && !session->alone_said && now >= since + ALONE_S &&
+                now >= session->alone_looked + ALONE_S;
     if (late)
-        say_held(session);
+        session->alone_looked = now;
+    pthread_mutex_unlock(&session->lock);
+    if (!late || !say_held(session))
+        return;
+    pthread_mutex_lock(&session->lock);
+    session->alone_said |= session->alone_since == since;
+    pthread_mutex_unlock(&session->lock);
 }
 
 static void *watch_all(void *context)

@@ -272,22 +272,20 @@ print("all ended")
 """
 
 
-@pytest.mark.parametrize("how", ["continue", "pause"])
-def test_a_step_that_waits_for_a_held_thread(client, python, tmp_path, how):
-    if python.root:
-        pytest.skip("launches programs of this machine only")
-    path = tmp_path / "waits.py"
-    path.write_text(WAITS)
-    session = client()
-    session.initialize()
-    launch = session.send("launch", {"program": str(path), "python": python.executable, "steppingResumesAllThreads": False})
-    session.ready(launch)
-    session.request("setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 7}]})
-    session.request("configurationDone")
-    session.wait(launch)
+def step_that_waits(launch, python, path, text):
+    """(session, thread): it steps out of wait(), and is told that another thread, which it waits for, is held."""
+    path.write_text(text)
+    lines = {"source": {"path": str(path)}, "breakpoints": [{"line": 7}]}
+    session, _ = launch(python, lambda one: one.request("setBreakpoints", lines), program=str(path), steppingResumesAllThreads=False)
     thread = stopped(session, "breakpoint")["threadId"]
     session.request("stepOut", {"threadId": thread})
     session.said("these threads are held meanwhile: the other")
+    return session, thread
+
+
+@pytest.mark.parametrize("how", ["continue", "pause"])
+def test_a_step_that_waits_for_a_held_thread(launch, python, tmp_path, how):
+    session, thread = step_that_waits(launch, python, tmp_path / "waits.py", WAITS)
     other = next(one["id"] for one in session.request("threads")["threads"] if one["name"].startswith("the other"))
     frame = next(one for one in python_frames(stack(session, other)) if one["name"].endswith("other"))
     assert session.request("scopes", {"frameId": frame["id"]})["scopes"]
@@ -296,6 +294,15 @@ def test_a_step_that_waits_for_a_held_thread(client, python, tmp_path, how):
         body = stopped(session, "pause")
         assert body["threadId"] == thread and not body.get("preserveFocusHint")
     resume(session, other)
+    session.said("all ended")
+    session.event("terminated")
+
+
+def test_a_step_that_waits_for_a_thread_that_is_held_later(launch, any_python, tmp_path):
+    """It is in native code when the step becomes long, and is held when that returns."""
+    later = WAITS.replace("    asked.wait()\n", "    __import__('time').sleep(3)\n")
+    session, thread = step_that_waits(launch, any_python, tmp_path / "later.py", later)
+    resume(session, thread)
     session.said("all ended")
     session.event("terminated")
 
