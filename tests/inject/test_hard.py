@@ -165,7 +165,7 @@ def test_all_calls_are_unchanged(target):
 def test_signals_meanwhile(target, kind, hertz):
     """They all arrive, and a call that restarts after them does so."""
     one = target("calls", kind, hertz)
-    account = inject(one.pid, short(0.5))
+    account = inject(one.pid, short(0.5), wait=5)
     assert account["injected"] > 0, account
     before = one.report.ticks()
     wait_until(lambda: one.report.ticks() > before + hertz // 10)

@@ -123,6 +123,8 @@ class CTarget:
         if self.child.poll() is None:
             self.child.send_signal(signal.SIGCONT)
             self.child.terminate()  # not kill: calls.c removes what outlives a process
+            if self.pid != self.child.pid:  # the first process of a namespace takes no other signal
+                os.kill(self.pid, signal.SIGKILL)
             try:
                 self.child.wait(30)
             except subprocess.TimeoutExpired:
