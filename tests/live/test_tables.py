@@ -351,6 +351,8 @@ EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collect
 
 def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):
     """A statement may use any column alone; what a table gives has the type it says."""
+    if python.container or "jit" in python.how:
+        pytest.skip("the same interpreter as in its root")
     gpus.pretend(monkeypatch, tmp_path, "1")
     target = start(python, "threads.py").settle()
     types = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
@@ -359,10 +361,14 @@ def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatc
             continue
         columns = query_alone("DESCRIBE {}.{}".format(schema, name))
         names = {column["column_name"] for column in columns}
-        arguments = "('value@plain', 0.05)" if name == "variables" else "(0.1, 1000)" if {"seconds", "rate"} <= names else "(0.05)" if "seconds" in names else ""
-        source = "{}.{}{}".format(schema, name, arguments)
-        statements = ['SELECT "{}" AS x FROM {}'.format(column["column_name"], source) for column in columns]
-        for column, rows in zip(columns, answers(target.pid, statements)):
+        arguments = "('value@plain', {})" if name == "variables" else "({}, 1000)" if {"seconds", "rate"} <= names else "({})" if "seconds" in names else ""
+
+        def statement(column, seconds):
+            return 'SELECT "{}" AS x FROM {}.{}{}'.format(column["column_name"], schema, name, arguments.format(seconds))
+
+        for column, rows in zip(columns, answers(target.pid, [statement(column, 0.1) for column in columns])):
+            if not rows and arguments:  # a busy machine may give no CPU for so long
+                rows, = answers(target.pid, [statement(column, 10)])
             assert rows or schema == "torch" or name in EMPTY, (schema, name)
             for row in rows:
                 assert row["x"] is None or isinstance(row["x"], types[column["data_type"]]), (name, column)
