@@ -16,6 +16,8 @@
 #include "inject/probe/start.h"
 #include "inject/probe/thread.h"
 
+#define BEGIN_S 60 /* s: for a thread that gets no processor */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of address */
 static char address[PRB_SETTING_TEXT_MAX]; /* where it was started last; "": nowhere */
 static _Atomic bool inherited;             /* by a parent */
@@ -44,6 +46,8 @@ static void *run(void *context)
     PRB_AUTO_FREE char *where = context;
     char url[PRB_SERVE_URL_MAX];
     struct prb_error err = {0};
+    if (!prb_server_wait_begun(BEGIN_S)) /* it has the log, where what fails is told */
+        return NULL;
     if (start(where, NULL, url, &err))
         prb_serve_wipe(url, sizeof url);
     return NULL;

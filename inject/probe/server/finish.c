@@ -102,16 +102,21 @@ void prb_server_finish(void)
     pthread_mutex_unlock(&prb_server.lock);
 }
 
-bool prb_server_wait(double seconds)
+/* Whether there is one no more (or: there is one) within the seconds. */
+static bool wait_until(bool none, double seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (time_t)(seconds + 1);
     int failed = 0;
     pthread_mutex_lock(&prb_server.lock);
-    while (prb_server.state != PRB_STATE_NONE && failed != ETIMEDOUT)
+    while ((prb_server.state == PRB_STATE_NONE) != none && failed != ETIMEDOUT)
         failed = pthread_cond_timedwait(&prb_server.changed, &prb_server.lock, &until);
-    bool ended = prb_server.state == PRB_STATE_NONE;
+    bool is = (prb_server.state == PRB_STATE_NONE) == none;
     pthread_mutex_unlock(&prb_server.lock);
-    return ended;
+    return is;
 }
+
+bool prb_server_wait(double seconds) { return wait_until(true, seconds); }
+
+bool prb_server_wait_begun(double seconds) { return wait_until(false, seconds); }

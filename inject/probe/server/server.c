@@ -177,8 +177,12 @@ bool prb_server_start(const struct prb_socket_path *place, struct prb_error *err
     prb_server.started = prb_listen_time();
     prb_server.state = PRB_STATE_RUNS;
     prb_server.owner = getpid();
-    if (prb_server.wake >= 0 && prb_thread_start("probing", serve, NULL, err))
+    if (prb_server.wake >= 0 && prb_thread_start("probing", serve, NULL, err)) {
+        lock();
+        pthread_cond_broadcast(&prb_server.changed); /* who waits for its beginning */
+        unlock();
         return true;
+    }
     prb_server.owner = 0;
     prb_server.state = PRB_STATE_NONE;
     if (prb_server.listener >= 0)

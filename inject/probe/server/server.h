@@ -70,6 +70,8 @@ void prb_server_stop(void);
 bool prb_server_runs_here(void);
 /* Wait until it has ended; false: the seconds are over. */
 bool prb_server_wait(double seconds);
+/* Wait until it has begun: parts are configured before.  Not in a thread that begins it. */
+bool prb_server_wait_begun(double seconds);
 /* With the lock held, under which the descriptor stays valid. */
 void prb_server_wake(void);
 /* On the server thread. */
