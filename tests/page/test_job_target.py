@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from support.target import probing
-from support.torch_python import torch_python
+from support.target import SRCDIR, probing
 from test_everywhere import AXE, violations
 
 SIZE = 4
@@ -78,13 +77,10 @@ def test_job(ranks, serve, tab, scheme):
 
 def test_beside_each_other(job, serve, tab):
     """Training, Profile and Memory of a job: a row for each rank, and one flame graph of all."""
-    if not torch_python():
-        pytest.skip("needs a Python with torch")
     name = "beside-{}".format(os.getpid())
-    processes = [job("trains", python=torch_python(), RANK=str(rank), WORLD_SIZE="2", PROBING_JOB=name) for rank in range(2)]
+    processes = [job("steps", RANK=str(rank), WORLD_SIZE="2", PROBING_JOB=name, PYTHONPATH=os.path.join(SRCDIR, "python")) for rank in range(2)]
     for process in processes:
         probing(process.pid, "inject")
-        probing(process.pid, "config", "probing.torch.profiling=on")
     one = tab(serve())
     one.only([process.pid for process in processes])
     for screen, table in (("training", "Steps of the ranks"), ("memory", "Memory of the ranks"), ("profile", "Time of the ranks")):

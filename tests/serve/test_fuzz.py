@@ -16,7 +16,7 @@ import time
 import pytest
 
 import test_mcp
-from serving import Server, until
+from serving import DEADLINE, Server, until
 from test_protocol import GET, REFUSED, headers
 from test_tls import make, openssl_is_there
 from websocket import WebSocket, frame
@@ -277,7 +277,7 @@ def test_records(servers):
 
     def step():
         if sent.random.random() < 0.7:
-            with socket.create_connection((server.host, server.port), 5) as one:
+            with socket.create_connection((server.host, server.port), DEADLINE) as one:
                 talk(one, sent(damaged(sent.random, sent.random.choice(seeds))), sent.random)
             return
         with server.connected() as one:

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.parse
 
@@ -15,10 +17,11 @@ from serving import DEADLINE, PROBING, until
 
 PROGRAM = """
 import os, sys
-def innermost(): sys.stdin.read()
+def innermost():
+    print("ready", flush=True)
+    sys.stdin.read()
 def odd(): innermost()
 def usual(): innermost()
-print("ready", flush=True)
 (odd if os.environ["RANK"] == "2" else usual)()
 """
 
@@ -96,12 +99,12 @@ def test_query(server, job):
 
 def test_profile(server, job):
     """All ranks in one tree, with the rank of each thread and the coverage; or as a file."""
-    told = server.ask(job.path + "/profile?seconds=0.3&mode=wall").json
+    told = server.ask(job.path + "/profile?seconds=2&mode=wall").json
     assert told["coverage"]["answered"] == "0-3" and {one["rank"] for one in told["threads"]} == {0, 1, 2, 3}
     names = [told["frames"][frame]["name"] if frame >= 0 else None for _, frame in told["nodes"]]
     odd = {told["threads"][thread]["rank"] for thread, node, _ in told["weights"] if "odd" in (names[node], names[told["nodes"][node][0]])}
     assert odd == {2}, told
-    collapsed = server.ask(job.path + "/profile?seconds=0.3&idle=1&format=collapsed").text
+    collapsed = server.ask(job.path + "/profile?seconds=1&idle=1&format=collapsed").text
     assert "odd" in collapsed and "usual" in collapsed
     assert server.ask(job.path + ":0-1/profile?seconds=0.3&idle=1&format=flamegraph").headers["content-type"] == "image/svg+xml"
     for wrong in ("seconds=0", "mode=x", "seconds=61", "format=speedscope"):
@@ -156,7 +159,7 @@ def test_agents(server, job):
     told = tool(server, "diagnose", target=target, seconds=0.5)
     assert told["coverage"]["answered"] == "0-3" and all("probing -t " + target in one["next"] for one in told["findings"] if one["next"]), told
     assert {"health", "nan", "comm"} <= {one.get("skill") for one in told["findings"]} and {one.get("ranks") for one in told["findings"] if one.get("skill") == "health"} == {"0-3"}
-    told = tool(server, "profile", target=target, seconds=1, mode="wall")
+    told = tool(server, "profile", target=target, seconds=2, mode="wall")
     assert told["coverage"]["answered"] == "0-3" and sorted(one["rank"] for one in told["ranks"]) == [0, 1, 2, 3]
     assert told["samples"] > 0 and any("odd (" in one["path"] for one in told["paths"]), told
     assert told["link"] == "http://{}:{}/#/p/{}/profile".format(server.host, server.port, urllib.parse.quote(target, safe=""))
@@ -169,8 +172,6 @@ def test_agents(server, job):
 
 def test_a_server_of_one_rank(job):
     """It has that rank of the job alone."""
-    import tempfile
-
     environment = dict(os.environ, XDG_RUNTIME_DIR=tempfile.mkdtemp(prefix="own-"), PROBING_STORE="off")
     pid = str(job.ranks[1].pid)
     url = subprocess.run([PROBING, "-p", pid, "inject", "-b"], check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE, env=environment).stdout.splitlines()[1]
@@ -189,3 +190,4 @@ def test_a_server_of_one_rank(job):
     finally:
         os.kill(server, signal.SIGTERM)
         until(lambda: not os.path.exists("/proc/{}".format(server)))
+        shutil.rmtree(environment["XDG_RUNTIME_DIR"])

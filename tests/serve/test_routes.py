@@ -12,7 +12,7 @@ import pytest
 from serving import PROBING, until
 from support.target import backtrace, probing, query
 
-ROUTES = ["/stacks", "/query?sql=SELECT+1", "/tables", "/tasks", "/profile?seconds=0.2", ""]
+ROUTES = ["/stacks", "/query?sql=SELECT+1", "/tables", "/tasks", "/profile?seconds=1", ""]
 
 
 def base(job):
@@ -103,7 +103,7 @@ def test_tables_and_tasks(server, job):
 @pytest.mark.parametrize("form, begins", [("collapsed", b""), ("speedscope", b"{"), ("flamegraph", b"<?xml"), ("pprof", b"\n"),
                                           ("chrome", b""), ("firefox", b""), ("heatmap", b"<!"), ("perfetto", b"")])
 def test_profile(server, job, form, begins):
-    answer = server.ask(base(job) + "/profile?seconds=0.2&idle=1&format=" + form)
+    answer = server.ask(base(job) + "/profile?seconds=1&idle=1&format=" + form)
     assert answer.status == 200 and answer.body.startswith(begins) and len(answer.body) > 20, answer.body[:200]
 
 

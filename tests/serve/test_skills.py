@@ -33,15 +33,15 @@ def test_hang(server, planted):
     job = planted("hang")
     began = time.monotonic()
     told = server.post(skill(job, "hang"), {}).json
-    assert 8 < time.monotonic() - began < 40 and set(told) == {"findings", "tables", "notes"}
+    assert time.monotonic() - began > 8 and set(told) == {"findings", "tables", "notes"}
     found = told["findings"][0]
     assert set(found) == KEYS and found["severity"] == "high" and found["where"].endswith(" in transfer"), found
     threads = lambda: server.ask("/api/v1/p/{}/stacks".format(job.pid)).json["threads"]  # noqa: E731
     until(lambda: all((thread["since"] or 0) > 10.5 for thread in threads()))
     began = time.monotonic()
-    again = server.post(skill(job, "hang"), {}).json["findings"][0]
+    again = server.post(skill(job, "hang"), {"seconds": 55}).json["findings"][0]
     assert again["severity"] == "high" and again["where"] == found["where"]
-    assert time.monotonic() - began < 8, "it looked again, though the server knew"
+    assert time.monotonic() - began < 50, "it looked again, though the server knew"
 
 
 def test_all(server, planted):
@@ -51,10 +51,11 @@ def test_all(server, planted):
 
 
 def test_seconds(server, planted):
+    """It looks as long as asked for, which is twice what it does by itself."""
     job = planted("healthy")
     began = time.monotonic()
-    told = server.post(skill(job, "slow"), {"seconds": 0.5}).json
-    assert time.monotonic() - began < 5 and told["findings"], told
+    told = server.post(skill(job, "slow"), {"seconds": 8}).json
+    assert time.monotonic() - began > 7 and told["findings"], told
 
 
 @pytest.mark.parametrize("name, body, status", [("nothing", {}, 404), ("../hang", {}, 404), ("hang", {"seconds": 0}, 400), ("hang", {"seconds": "x"}, 400),
@@ -68,7 +69,7 @@ def test_a_client_that_leaves(server, planted):
     job = planted("hang")
     for _ in range(8):
         with server.connected(tcp=False) as one:
-            one.sendall("POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{{}}".format(skill(job, "leak")).encode())
+            one.sendall("POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n{{\"seconds\": 60}}".format(skill(job, "leak")).encode())
     began = time.monotonic()
     assert server.post(skill(job, "health"), {}).status == 200
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 50

@@ -179,12 +179,12 @@ def test_who_leaves_ends_his_work(server, job):
     one.close()
     began = time.monotonic()
     until(lambda: not children(server.pid))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50  # of the hundred that it would take
 
 
 def test_the_end_of_input_is_no_end(server, job):
     """`echo bt | nc -N`: what was asked is answered."""
-    assert "\n" in server.text("pid {}".format(job.pid), "profile 0.3 --idle")
+    assert "\n" in server.text("pid {}".format(job.pid), "profile 1 --idle")
 
 
 def test_a_target_that_ends(server, start, any_python):

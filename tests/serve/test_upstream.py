@@ -91,7 +91,7 @@ def test_processes_and_nodes(start, any_python, server):
     (node,) = [node for node in told["nodes"] if node["pid"] == job.pid]
     assert (node["rank"], node["local_rank"], node["world_size"]) == (3, 1, 8) and node["addr"] == "{}:{}".format(server.host, server.port)
     assert told["total"] >= 1 and told["offset"] == 0
-    assert server.ask("/apis/nodes?offset={}".format(told["total"])).json["nodes"] == []
+    assert server.ask("/apis/nodes?offset={}".format(told["total"] + 5000)).json["nodes"] == []  # more may have come
     assert server.ask("/apis/nodes", "PUT", "{}").status == 405
 
 
@@ -136,7 +136,7 @@ def test_config(server, job):
 def test_flame_graphs(start, any_python, server):
     job = start(any_python, "busy.py")
     there = "/apis/pprofextension/flamegraph"
-    words = "?seconds=0.5&pid={}".format(job.pid)
+    words = "?seconds=1&pid={}".format(job.pid)
     told = server.ask(there + "/json" + words).json
     assert told["total"] > 0 and {"profile", "title", "subtitle", "countName", "total", "width", "frameHeight", "frames"} <= set(told)
     for frame in told["frames"]:

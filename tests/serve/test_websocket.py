@@ -2,10 +2,11 @@
 
 import json
 import struct
+import subprocess
 
 import pytest
 
-from serving import until
+from serving import Server, until
 from websocket import Closed, WebSocket, frame
 
 ASKED = json.dumps({"id": 7, "op": "nothing", "text": "κόσμος 🌍"}).encode()
@@ -16,6 +17,24 @@ def text_of(length):
     """A message of so many bytes."""
     bare = json.dumps({"id": 7, "op": "", "pad": ""}).encode()
     return bare[:-2] + b"x" * (length - len(bare)) + bare[-2:]
+
+
+@pytest.fixture(scope="module")
+def sleeper(any_python):
+    with subprocess.Popen(any_python.command("-c", "import time; print(flush=True); time.sleep(10**6)"), stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        yield child.pid
+        child.kill()
+
+
+@pytest.fixture(scope="module")
+def server(sleeper):
+    """For this process alone: what else runs here costs it no memory."""
+    opened = Server(of=sleeper)
+    yield opened
+    status = opened.end()
+    opened.remove()
+    assert status == 0
 
 
 @pytest.fixture
