@@ -8,7 +8,7 @@ import time
 import pytest
 
 from support import pythons
-from support.target import PROBING, TARGETS, Target, probing, query
+from support.target import DEADLINE, PROBING, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 ONE_CALL = 4  # Root, and three below it
@@ -68,9 +68,9 @@ def test_on_and_off_at_once(slotted, any_python):
         running = [subprocess.Popen(command + ["probing.torch.profiling=" + spec], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                    for spec in ("rate=1", "off", "rate=1", "off")[turns % 2:]]
         for one in running:
-            one.wait(60)
+            one.wait(DEADLINE)
         on = "rate=1" in probing("-t", target.pid, "config", "probing.torch.profiling").stdout
-        until = time.monotonic() + 20
+        until = time.monotonic() + DEADLINE
         while ask(target, "slots") != (armed if on else before):
             assert time.monotonic() < until, (turns, on)
             time.sleep(0.05)
@@ -91,7 +91,7 @@ def test_a_function_that_ends_a_step(slotted, python):
     target = slotted(python)
     probing("-t", target.pid, "config", "probing.torch.step=torch_slots:calls", check=False)
     turn(target, "rate=1")
-    until = time.monotonic() + 20
+    until = time.monotonic() + DEADLINE
     number = "SELECT count(*) AS n FROM python.torch_step_timing"
     while query(target.pid, number) == [{"n": 0}]:  # the first return that is seen ends the step during which recording began
         assert time.monotonic() < until
@@ -120,7 +120,7 @@ def test_it_is_armed_again(slotted, any_python):
     turn(target, "rate=1")
     armed = ask(target, "slots")
     assert ask(target, "undone")
-    until = time.monotonic() + 20
+    until = time.monotonic() + DEADLINE
     while ask(target, "slots") != armed:
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -135,7 +135,7 @@ def test_a_class_made_later(slotted, any_python):
     before = calls_seen(target)
     ask(target, "class_made_later")
     assert calls_seen(target) == before, "its slot is CPython's at first"
-    until = time.monotonic() + 30
+    until = time.monotonic() + DEADLINE
     while calls_seen(target) == before:
         ask(target, "later_again")
         assert time.monotonic() < until

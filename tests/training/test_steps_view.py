@@ -42,11 +42,22 @@ def shown(target, *options):
 
 
 def test_a_job_that_nothing_looks_into(loop):
-    """Its share of each phase, the length of a step, and the number of the step."""
+    """Its share of each phase, the length of a step, and the number of the step.  A busy machine takes few samples: then for longer."""
     target = loop("plain")
-    before = report(target)["steps"]
-    view = shown(target.pid, "--delay", "3")
-    truth = report(target)
+    for delay in (3, 9, 27):
+        before = report(target)["steps"]
+        view = shown(target.pid, "--delay", str(delay))
+        truth = report(target)
+        try:
+            shows_truth(view, before, truth, target)
+        except AssertionError:
+            if delay == 27:
+                raise
+        else:
+            break
+
+
+def shows_truth(view, before, truth, target):
     row = view.rows[str(target.pid)]
     assert row["tier"] == "0" and view.told.startswith("tier 0: sampled from outside, nothing loaded")
     assert before < int(row["step"]) <= truth["steps"]

@@ -266,7 +266,7 @@ def test_trainers_of_frameworks(loop, name, root):
     target = loop(name, "torch_frameworks.py")
     assert "probing.torch.profiling = rate=1" in probing("-t", target.pid, "config", "probing.torch.profiling=rate=1", check=False).stdout
     before = report(target)["steps"]
-    wait_until(lambda: query(target.pid, "SELECT max(global_step) AS n FROM python.torch_step_timing")[0]["n"] > before + 100)
+    wait_until(lambda: (query(target.pid, "SELECT max(global_step) AS n FROM python.torch_step_timing")[0]["n"] or 0) > before + 100, 240)
     truth = report(target)
     probing("-t", target.pid, "config", "probing.torch.profiling=off")
     rows = query(target.pid, "SELECT * FROM python.torch_step_timing WHERE global_step > {} AND global_step <= {}".format(before, truth["steps"]))
@@ -296,7 +296,7 @@ def test_the_programs_number_is_found_later(job):
         return [row["global_step"] for row in one.timing()]
 
     assert set(numbers() + numbers() + numbers()) <= {None}
-    wait_until(lambda: None not in numbers(), 120)
+    wait_until(lambda: None not in numbers(), 240)
     rows = one.timing()
     assert {row["global_step"] - row["local_step"] for row in rows} == {rows[0]["global_step"] - rows[0]["local_step"]}
     assert rows[-1]["global_step"] in (BEFORE + done - 1, BEFORE + done), (rows[-1], done)  # the last may go on
@@ -460,7 +460,9 @@ def test_ranks_in_the_store(loop, tmp_path, monkeypatch):
     for pid in pids:
         probing(pid, "config", "probing.torch.profiling=on", check=False)
     for pid in pids:
-        wait_until(lambda pid=pid: query(pid, "SELECT count(*) AS n FROM python.torch_step_timing")[0]["n"] >= 5)
+        for table, column in (("torch_step_timing", "global_step"), ("torch_trace", "module"), ("comm_collective", "op")):
+            wait_until(lambda pid=pid, table=table, column=column: query(
+                pid, "SELECT count({}) AS n FROM python.{}".format(column, table))[0]["n"] >= 5)
     probing("collect", "--once", check=False)
     (file,) = (tmp_path / "probing" / "store").glob("*.db")
     shows_what_is_kept(file, pids)
