@@ -23,7 +23,7 @@ def line_of(text):
 
 
 def run(target, *words, **more):
-    done = probing("-t", target, "skill", "run", *words, "--json", check=False, timeout=120, **more)
+    done = probing("-t", target, "skill", "run", *words, "--json", check=False, timeout=240, **more)
     assert done.returncode in (0, 1), done.stderr
     told = json.loads(done.stdout)
     worst = [SEVERITIES.index(finding["severity"]) for finding in told["findings"]]
@@ -55,7 +55,7 @@ def test_hang(planted):
     job = planted("hang")
     found = first(job.pid, "hang")
     assert found["severity"] == "high" and found["finding"].startswith("the main thread has not moved for "), found
-    assert 8 <= int(re.search(r"for (\d+) s", found["finding"])[1]) <= 60
+    assert 8 <= int(re.search(r"for (\d+) s", found["finding"])[1]) <= 240
     assert found["where"].endswith("job.py:{} in transfer".format(line_of("# deadlock"))), found
     assert first(job.pid)["skill"] == "hang"  # of all of them, too
 
@@ -119,11 +119,11 @@ def test_crash(planted, tmp_path, any_python):
     """Of a dump."""
     folder = str(tmp_path)
     program = tmp_path / "falls.py"
-    program.write_text("import sys, time\nend = time.time() + 30\nwhile sys.excepthook is sys.__excepthook__ and time.time() < end:\n    time.sleep(0.01)\n"
+    program.write_text("import sys, time\nend = time.time() + 240\nwhile sys.excepthook is sys.__excepthook__ and time.time() < end:\n    time.sleep(0.01)\n"
                        "def forward(values):\n    return values['missing']\n\n\ntry:\n    forward({})\nexcept KeyError as error:\n"
                        "    raise ValueError('no batch') from error\n")
     done = subprocess.run([PROBING, "launch", "-D", "probing.crash=on", "-D", "probing.crash_dir=" + folder, *any_python.command(str(program))],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=270)
     dumps = [name for name in os.listdir(folder) if name.endswith(".snap")]
     assert len(dumps) == 1, (done, os.listdir(folder))
     told = run(os.path.join(folder, dumps[0]), "crash")
