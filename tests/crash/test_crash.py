@@ -478,13 +478,13 @@ def test_it_is_held_for_a_debugger(any_python, tmp_path):
     try:
         one.child.stdin.write(b"go\n")
         one.child.stdin.flush()
-        until(lambda: one.dumps and os.path.exists(one.dumps[0][:-5] + ".txt"))
-        assert one.child.poll() is None
+        kept = "kept for 200 s for a debugger: `gdb -p {0}` or `probing {0} debug --snapshot`".format(one.pid)
+        assert any(kept in line.decode() for line in one.child.stderr)  # said after all files are written
+        assert os.path.exists(one.dumps[0][:-5] + ".txt") and one.child.poll() is None
         stacks = query(one.pid, "SELECT func FROM python.backtrace WHERE os_thread_id = {} ORDER BY depth".format(one.pid))
         assert "inner" in [row["func"] for row in stacks]
         probing("-p", one.pid, "config", "probing.crash_hold=0")
         assert one.child.wait(DEADLINE) == -signal.SIGSEGV
-        assert "kept for 200 s for a debugger: `gdb -p {0}` or `probing {0} debug --snapshot`".format(one.pid) in one.child.stderr.read().decode()
     finally:
         one.end()
 
