@@ -8,6 +8,7 @@ import struct
 import time
 
 from support.injection import DEADLINE, wait_until
+from support.waits import until
 
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
 
@@ -190,8 +191,14 @@ class Probed:
         pattern = runtime + "/probing/*.sock"
         wait_until(lambda: glob.glob(pattern))
         self.path = glob.glob(pattern)[0]
-        self.client = Client(self.path)
+        self.client = until(self._connected)
         self.eval = self.client.eval
+
+    def _connected(self):
+        try:
+            return Client(self.path)
+        except ConnectionRefusedError:  # the socket has its name before it listens
+            return None
 
     def step(self, word):
         """The program's own loop goes on."""
