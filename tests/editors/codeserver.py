@@ -1,5 +1,7 @@
 """code-server (tests/editors/setup.sh) on loopback: the workbench of VS Code for a browser, and its extension hosts."""
 
+import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -11,8 +13,9 @@ import tempfile
 import time
 
 from support.target import free_port
+from support.waits import line_of
 
-DEADLINE = 60  # seconds for any one thing
+DEADLINE = 120  # seconds for any one thing
 # Keys of these tests for what is not their subject.
 CLEAN_KEY, OPEN_KEY, DEBUG_KEY, CONSOLE_KEY, THEME_KEY = ("Control+Alt+Shift+" + key for key in "FGHJK")
 KEYS = {
@@ -129,8 +132,11 @@ class CodeServer:
         """The pid of the `probing serve` that the extension started; 0: none."""
         try:
             with open(os.path.join(self.runtime, "probing", "serve.lock")) as text:
-                return int(text.read())
-        except (FileNotFoundError, ValueError):
+                fcntl.flock(text, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return 0  # the file keeps the pid of one that ended
+        except BlockingIOError:
+            return int(line_of(os.path.join(self.runtime, "probing", "serve.lock")))
+        except FileNotFoundError:
             return 0
 
     def close(self):
@@ -140,8 +146,11 @@ class CodeServer:
         while self.members() and time.monotonic() < end:
             time.sleep(0.2)
         for pid in self.members():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.log.close()
-        if self.serving():
-            os.kill(self.serving(), signal.SIGTERM)
+        server = self.serving()
+        if server:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(server, signal.SIGTERM)
         shutil.rmtree(self.runtime, ignore_errors=True)

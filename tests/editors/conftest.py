@@ -58,7 +58,7 @@ def listen(job):
         started.append(subprocess.Popen(
             [PROBING, str(job.pid), "debug", "--listen", "--address", path or "127.0.0.1:{}".format(port), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
-        there = (lambda: os.path.exists(path)) if path else (lambda: listening(port))
+        there = (lambda: taken(path)) if path else (lambda: listening(port))
         codeserver.until("the server", lambda: there() or started[-1].poll() is not None)
         assert started[-1].poll() is None, started[-1].stderr.read().decode()
         return port
@@ -68,6 +68,12 @@ def listen(job):
         one.terminate()
         one.wait(codeserver.DEADLINE)
         one.stderr.close()
+
+
+def taken(path):
+    """Whether a Unix socket takes connections: its file is there before."""
+    with open("/proc/net/unix") as table:
+        return any(line.split()[3] == "00010000" and line.rstrip("\n").endswith(" " + path) for line in table.readlines()[1:])
 
 
 def listening(port):

@@ -14,8 +14,8 @@
   (princ (concat (apply #'format format values) "\n")))
 
 (defun session--until (what ask)
-  "The first answer of ASK that is not nil; fails with WHAT after a minute."
-  (let ((end (+ (float-time) 60)) answer)
+  "The first answer of ASK that is not nil; fails with WHAT after four minutes."
+  (let ((end (+ (float-time) 240)) answer)
     (while (not (setq answer (ignore-errors (funcall ask))))
       (when (> (float-time) end)
         (session--tell "waited for %s" what)

@@ -8,10 +8,10 @@ local function tell(...)
   io.stdout:write(string.format(...), "\n")
 end
 
--- The first true answer; a minute without one ends everything.
+-- The first true answer; four minutes without one ends everything.
 local function await(what, ask)
   local answer
-  local came = vim.wait(60000, function()
+  local came = vim.wait(240000, function()
     answer = ask()
     return answer and true or false
   end, 20)

@@ -20,7 +20,7 @@ def test_compiles(newer_root):
         done = subprocess.run(
             newer_root.command("emacs", "-batch", "-f", "package-initialize", "--eval", "(setq byte-compile-error-on-warn t)",
                                "-f", "batch-byte-compile", inner + "/probing.el"),
-            env=newer_root.variables(inner), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+            env=newer_root.variables(inner), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240)
         assert done.returncode == 0, done.stdout.decode()
         assert os.path.exists(outside + "/probing.elc")
     finally:
@@ -40,7 +40,7 @@ def test_dape(job, listen, newer_root):
             inner, PORT=str(listen()), LINE=str(LINE), FILE=inner + "/train.py", REMOTE=os.path.dirname(job.path),
             CONFIGURATION=inner + "/probing.el", VARIABLE="scores", EXPRESSION="list(scores.shape)", ANSWER="[8, 32, 101]")
         done = subprocess.run(newer_root.command("emacs", "-batch", "-l", inner + "/dape_session.el", "-f", "session"),
-                              env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240)
+                              env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280)
     finally:
         shutil.rmtree(outside, ignore_errors=True)
     seen = done.stdout.decode().splitlines()

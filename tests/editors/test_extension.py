@@ -37,7 +37,7 @@ def test_units(package, tmp_path):
         pytest.skip("no node: tests/editors/setup.sh was not run, or could not")
     package.extractall(str(tmp_path))
     done = subprocess.run([node, "--test", os.path.join(HERE, "units.js")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, OUT=str(tmp_path / "extension" / "out")), timeout=60)
+                          env=dict(os.environ, OUT=str(tmp_path / "extension" / "out")), timeout=240)
     assert done.returncode == 0, done.stdout.decode()
     assert b"pass 9" in done.stdout
 

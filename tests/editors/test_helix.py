@@ -21,7 +21,7 @@ class Terminal:
         self.run("new-session", "-d", "-x", "160", "-y", "50", *words)
 
     def run(self, *words):
-        done = subprocess.run(self.tmux + list(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+        done = subprocess.run(self.tmux + list(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
@@ -48,7 +48,7 @@ class Terminal:
         return self.run("capture-pane", "-p")
 
     def close(self):
-        subprocess.run(self.tmux + ["kill-server"], stderr=subprocess.DEVNULL, timeout=20)
+        subprocess.run(self.tmux + ["kill-server"], stderr=subprocess.DEVNULL, timeout=120)
 
 
 def test_helix(job, listen, newer_root, tmp_path, pictures):

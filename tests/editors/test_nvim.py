@@ -21,7 +21,7 @@ def neovim(part, **variables):
     done = subprocess.run(
         ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n", "-c", "luafile " + os.path.join(HERE, "nvim_session.lua")],
         env=dict(os.environ, PART=part, CONFIGURATION=folder, PROBING=PROBING, **variables),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240)
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280)
     seen = done.stdout.decode().splitlines()
     assert done.returncode == 0, (seen, done.stderr.decode()[-3000:])
     return seen

@@ -65,7 +65,7 @@ def windows(tmp_path_factory):
     if not os.path.exists(os.path.join(os.environ["PROBING_EDITORS"], ".ready")):
         pytest.skip("no code-server: tests/editors/setup.sh was not run, or could not")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=CHROMIUM)
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=CHROMIUM, timeout=DEADLINE * 1000)
         one = Windows(browser, lambda: tmp_path_factory.mktemp("server"))
         yield one
         one.close()
@@ -102,7 +102,7 @@ def vsix():
 
 def processes():
     """What `probing list` knows."""
-    listed = subprocess.run([PROBING, "list", "--json"], check=True, stdout=subprocess.PIPE, timeout=60)
+    listed = subprocess.run([PROBING, "list", "--json"], check=True, stdout=subprocess.PIPE, timeout=DEADLINE)
     return json.loads(listed.stdout.decode())
 
 

@@ -10,8 +10,8 @@ import time
 
 from codeserver import CLEAN_KEY, CONSOLE_KEY, DEADLINE, DEBUG_KEY, OPEN_KEY, THEME_KEY
 
-TEST_SECONDS = 240  # for all that a test does in a window
-LIST_SECONDS = 10  # for a list that can be asked for again
+TEST_SECONDS = 270  # for all that a test does in a window
+LIST_SECONDS = 20  # for a list that can be asked for again
 LOOK_AGAIN = 0.25  # s between looks at what is outside the page
 MENU_MS = 1000  # until a menu that took a click has gone
 FILL_MS = 5000  # a box that closes again cannot be typed into
