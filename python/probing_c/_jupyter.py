@@ -38,7 +38,7 @@ def proxied():
         "unix_socket": os.path.join(folder(), "serve.sock"),
         "request_headers_override": {"Via": "1.1 jupyter"},  # else a request would be taken for the user's own program
         "update_last_activity": False,  # the page asks each second, also when nobody works
-        "timeout": 20.0,
+        "timeout": 60.0,
         "launcher_entry": {
             "title": "Probing",
             "icon_path": os.path.join(os.path.dirname(os.path.abspath(__file__)), "icon.svg"),

@@ -25,7 +25,7 @@ def check(tmp_path_factory):
 
     def run(module, *words):
         command = [os.path.join(TOOLS, "node", "bin", "node"), os.path.join(MODULES, *module.split("/")), *words]
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=280)
         assert done.returncode == 0, done.stdout.decode()
 
     return run

@@ -41,5 +41,5 @@ def tool(name):
 
 def run(*command):
     """Run in the source tree; what it printed must be nothing that it calls an error."""
-    done = subprocess.run(command, cwd=SRCDIR, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=300)
+    done = subprocess.run(command, cwd=SRCDIR, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=290)
     assert done.returncode == 0, "{} found:\n{}".format(os.path.basename(command[0]), done.stdout[-8000:])

@@ -78,7 +78,7 @@ def compared(stored, path):
     """abidiff's exit status and words: an interface that was stored, and the library."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(stored)
-    done = subprocess.run(["abidiff", "--suppressions", SUPPRESSED, "--exported-interfaces-only", "--no-added-syms", path, LIBRARY], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=120)
+    done = subprocess.run(["abidiff", "--suppressions", SUPPRESSED, "--exported-interfaces-only", "--no-added-syms", path, LIBRARY], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=280)
     return done.returncode, done.stdout
 
 

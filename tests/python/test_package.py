@@ -146,7 +146,7 @@ def test_a_tensor_with_a_gradient_gives_no_warning(installed):
 
 
 def test_names_that_sql_has_are_reserved(installed):
-    listed = subprocess.run([os.environ["PROBING"], "tables", "-f", "json"], check=True, stdout=subprocess.PIPE, timeout=60).stdout
+    listed = subprocess.run([os.environ["PROBING"], "tables", "-f", "json"], check=True, stdout=subprocess.PIPE, timeout=package.DEADLINE).stdout
     ours = {row["table_name"] for row in json.loads(listed.decode()) if row["table_schema"] == "python"}
     written = {"spans", "events", "steps", "training_logs"}
     done, _ = installed.run("-c", "from probing_c import _tables; print(*sorted(_tables.RESERVED))")
