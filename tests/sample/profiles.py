@@ -71,17 +71,18 @@ def sampling(pid, command, samples=20):
 
 
 def spent(target):
-    """End shares.py: the seconds that it says its functions took, all calls and the mean of one."""
+    """Of shares.py: the seconds that it says its functions took until now, all calls and the mean of one."""
     target.child.stdin.write(b"\n")
     target.child.stdin.flush()
     told = json.loads(target.line())
     cycles = told.pop("cycles")
-    return told, {name: seconds / cycles for name, seconds in told.items()}
+    return told, {name: seconds / max(1, cycles) for name, seconds in told.items()}
 
 
-def truth(target):
-    """The same as shares."""
+def truth(target, before=None):
+    """The same as shares; since it told before, where that is given."""
     told, _ = spent(target)
+    told = {name: seconds - (before or {}).get(name, 0) for name, seconds in told.items()}
     return {name: seconds / sum(told.values()) for name, seconds in told.items()}
 
 

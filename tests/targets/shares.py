@@ -1,7 +1,7 @@
-"""Three functions with known shares of the time, 60, 30 and 10 %, until a line comes on standard input.
+"""Three functions with known shares of the time, 60, 30 and 10 %, until it is ended.
 
-usage: shares.py cpu|wall|gil [CYCLE].  Each measures itself; the last line is JSON: seconds by function, and how many cycles (of CYCLE s,
-0.1) there were.
+usage: shares.py cpu|wall|gil [CYCLE].  Each measures itself; each line on standard input is answered by JSON: seconds by function, and
+how many cycles (of CYCLE s, 0.1) there were until now.
 """
 
 import json
@@ -40,14 +40,15 @@ def ten(kind):
 def main(kind):
     spent, cycles = {"sixty": 0.0, "thirty": 0.0, "ten": 0.0}, 0
     os.write(1, b"ready\n")
-    while not select.select([0], [], [], 0)[0]:
+    while True:
+        if select.select([0], [], [], 0)[0] and os.read(0, 1):
+            os.write(1, json.dumps(dict(spent, cycles=cycles)).encode() + b"\n")
         spent["sixty"] += sixty(kind)
         spent["thirty"] += thirty(kind)
         spent["ten"] += ten(kind)
         cycles += 1
         if kind == "gil":
             time.sleep(CYCLE / 2)
-    os.write(1, json.dumps(dict(spent, cycles=cycles)).encode() + b"\n")
 
 
 main(sys.argv[1])
