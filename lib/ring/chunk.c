@@ -104,7 +104,7 @@ static void enter(struct prb_ring_table *table, struct prb_ring_lane *lane, uint
     lane->chunk = (struct prb_ring_chunk *)(table->map + chunk_offset(table, slot));
 }
 
-/* Rows that a chunk holds: who keeps them elsewhere learns how many he missed. */
+/* Rows of a chunk of an earlier probe's. */
 static uint64_t count_rows(const struct prb_ring_table *table, const struct prb_ring_chunk *chunk)
 {
     uint32_t used = prb_ring_used(atomic_load_explicit(&chunk->state, memory_order_relaxed));
@@ -121,13 +121,16 @@ static uint64_t count_rows(const struct prb_ring_table *table, const struct prb_
     return count;
 }
 
-/* Begin a chunk again: readers of its earlier rows see that before any byte of them changes. */
+/* Begin a chunk again: readers of its earlier rows see that before any byte of them changes.  It says
+ * how many they were: who keeps rows elsewhere learns how many he missed. */
 static void enter_anew(struct prb_ring_table *table, struct prb_ring_lane *lane, uint32_t slot)
 {
     enter(table, lane, slot);
-    uint64_t count = count_rows(table, lane->chunk);
+    uint64_t count = table->slots[slot].rows;
+    if (count == PRB_RING_UNCOUNTED)
+        count = count_rows(table, lane->chunk);
     lane->generation = atomic_fetch_add(&table->generation, 1) + 1;
-    lane->used = 0;
+    lane->used = lane->rows = 0;
     uint64_t state = (uint64_t)lane->generation << 32;
     atomic_store_explicit(&lane->chunk->state, state, memory_order_release);
     atomic_store_explicit(&lane->chunk->check, prb_ring_check(state), memory_order_release);
@@ -148,6 +151,7 @@ static bool take_parked(struct prb_ring_table *table, struct prb_ring_lane *lane
         enter(table, lane, slot);
         lane->generation = table->slots[slot].generation;
         lane->used = table->slots[slot].used;
+        lane->rows = table->slots[slot].rows;
         return true;
     }
     return false;
@@ -174,8 +178,10 @@ static bool take_turn(struct prb_ring_table *table, struct prb_ring_lane *lane)
 
 bool prb_ring_chunk_take(struct prb_ring_table *table, struct prb_ring_lane *lane, uint32_t need)
 {
-    if (lane->chunk)
+    if (lane->chunk) {
+        table->slots[lane->slot].rows = lane->rows;
         give(table, lane->slot, PRB_RING_FILLED);
+    }
     lane->chunk = NULL;
     return take_parked(table, lane, need) || take_turn(table, lane);
 }
@@ -185,6 +191,7 @@ void prb_ring_chunk_leave(struct prb_ring_lane *lane)
     struct prb_ring_slot *slot = &lane->table->slots[lane->slot];
     slot->generation = lane->generation;
     slot->used = lane->used;
+    slot->rows = lane->rows;
     lane->chunk = NULL;
     give(lane->table, lane->slot, PRB_RING_PARKED);
 }
@@ -209,6 +216,7 @@ void prb_ring_chunk_trim(struct prb_ring_table *table)
         if (!win(table, slot, PRB_RING_FILLED))
             continue;
         enter_anew(table, &lane, slot);
+        table->slots[slot].rows = 0;
         if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                       (off_t)chunk_offset(table, slot), table->chunk_bytes) != 0) {
             give(table, slot, PRB_RING_FILLED);

@@ -118,6 +118,7 @@ static void go_on(struct prb_ring_table *table)
         const struct prb_ring_chunk *chunk =
             (const void *)(table->map + table->head->head_bytes + (size_t)i * table->chunk_bytes);
         uint32_t generation = prb_ring_generation(atomic_load(&chunk->state));
+        table->slots[i].rows = PRB_RING_UNCOUNTED;
         if (generation > table->generation) {
             table->generation = generation;
             table->turn = i + 1;

@@ -97,6 +97,10 @@ bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *v
 bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value *values,
                        int64_t time);
 
+/* The same of a table without texts, none of whose values is NULL: cells has 8 bytes for each column, an
+ * integer or a double's bits. */
+bool prb_ring_write_cells(struct prb_ring_table *table, const int64_t *cells, int64_t time);
+
 /*
  * One row as packed bytes, little endian: uint64_t with bit N set where column N is NULL; 8 bytes
  * for each column (int64_t, boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes

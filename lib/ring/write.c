@@ -82,39 +82,76 @@ static void put_row(struct prb_ring_row *row, const struct prb_ring_table *table
     row->nulls = nulls;
 }
 
+/* The calling thread's lane, with room for a row of length bytes; NULL: there is none, and the row is
+ * dropped. */
+static inline struct prb_ring_lane *lane_for(struct prb_ring_table *table, uint32_t length)
+{
+    struct prb_ring_lane *lane = prb_ring_lane(table);
+    if (lane && ((lane->chunk &&
+                  lane->used + length <= table->chunk_bytes - sizeof(struct prb_ring_chunk)) ||
+                 prb_ring_chunk_take(table, lane, length)))
+        return lane;
+    drop(table);
+    return NULL;
+}
+
+static inline struct prb_ring_row *begin_row(const struct prb_ring_lane *lane, uint32_t length,
+                                             int64_t time)
+{
+    struct prb_ring_row *row = (struct prb_ring_row *)((char *)(lane->chunk + 1) + lane->used);
+    row->length = length;
+    row->stamp = prb_ring_stamp(lane->generation, lane->used, length);
+    row->time = time;
+    return row;
+}
+
 /* From here on readers see the row. */
-static void publish(struct prb_ring_lane *lane, int64_t time)
+static inline void publish(struct prb_ring_lane *lane, uint32_t length, int64_t time)
 {
     struct prb_ring_chunk *chunk = lane->chunk;
+    lane->used += length;
+    lane->rows++;
     uint64_t state = (uint64_t)lane->generation << 32 | lane->used;
     atomic_store_explicit(&chunk->latest, time, memory_order_relaxed);
     atomic_store_explicit(&chunk->state, state, memory_order_release);
     atomic_store_explicit(&chunk->check, prb_ring_check(state), memory_order_release);
 }
 
+static inline bool is_open(const struct prb_ring_table *table)
+{
+    return prb_ring_own(table) && !atomic_load_explicit(&table->closed, memory_order_relaxed);
+}
+
 bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value *values,
                        int64_t time)
 {
     uint32_t lengths[PRB_RING_COLUMNS_MAX];
-    if (!prb_ring_own(table) || atomic_load_explicit(&table->closed, memory_order_relaxed))
+    if (!is_open(table))
         return false;
-    struct prb_ring_lane *lane = prb_ring_lane(table);
     uint32_t length = row_length(table, values, lengths);
+    struct prb_ring_lane *lane = lane_for(table, length);
     if (!lane)
-        return drop(table);
-    if ((!lane->chunk ||
-         lane->used + length > table->chunk_bytes - sizeof(struct prb_ring_chunk)) &&
-        !prb_ring_chunk_take(table, lane, length))
-        return drop(table);
-    struct prb_ring_row *row = (struct prb_ring_row *)((char *)(lane->chunk + 1) + lane->used);
-    row->length = length;
-    row->stamp = prb_ring_stamp(lane->generation, lane->used, length);
-    row->time = time;
+        return false;
+    struct prb_ring_row *row = begin_row(lane, length, time);
     put_row(row, table, values);
     if (table->texts)
         put_texts(row, table, values, lengths);
-    lane->used += length;
-    publish(lane, time);
+    publish(lane, length, time);
+    return true;
+}
+
+bool prb_ring_write_cells(struct prb_ring_table *table, const int64_t *cells, int64_t time)
+{
+    uint32_t length = table->fixed;
+    struct prb_ring_lane *lane = is_open(table) ? lane_for(table, length) : NULL;
+    if (!lane)
+        return false;
+    struct prb_ring_row *row = begin_row(lane, length, time);
+    row->nulls = 0;
+    int64_t *out = (int64_t *)(row + 1);
+    for (uint32_t i = 0; i < table->column_count; i++)
+        out[i] = cells[i];
+    publish(lane, length, time);
     return true;
 }
 

@@ -22,9 +22,12 @@ enum prb_ring_use {
 
 #define PRB_RING_CHUNKS_AT_FIRST 2u /* at least */
 
+#define PRB_RING_UNCOUNTED UINT32_MAX /* rows of a chunk that an earlier probe wrote */
+
 struct prb_ring_slot {
     _Atomic uint8_t use;
     uint32_t generation, used; /* of a PARKED one */
+    uint32_t rows;             /* of one that is not OPEN */
 };
 
 struct prb_ring_table {
@@ -53,7 +56,7 @@ struct prb_ring_table {
 struct prb_ring_lane {
     struct prb_ring_table *table;
     struct prb_ring_chunk *chunk; /* NULL: none yet */
-    uint32_t slot, generation, used;
+    uint32_t slot, generation, used, rows;
 };
 
 struct prb_ring_thread {

@@ -513,6 +513,18 @@ static void a_mark_reads_every_row_once(void **state)
     for (int turn = 0; turn < 60; turn++) {
         for (int64_t end = n + turn * turn % 700; n < end; n++)
             assert_true(ring_write_proof(table, 1, n));
+        if (turn % 3 ==
+            1) { /* a thread leaves its chunk half full; another probe finds all of them */
+            pthread_t thread;
+            struct job job = {table, 1, n};
+            assert_int_equal(pthread_create(&thread, NULL, write_some, &job), 0);
+            assert_int_equal(pthread_join(thread, NULL), 0);
+            n += ROWS_EACH;
+        }
+        if (turn % 7 == 6) {
+            prb_ring_table_free(table);
+            table = proof_table("marked", 1);
+        }
         lost += read_on("marked", &mark, turn % 2 ? 8000 : 0, &proofs);
         assert_int_equal(proofs.rows + lost, n); /* those that were overwritten are counted */
     }
