@@ -14,19 +14,17 @@
 #define FIRST 113 /* 1.13: since then the observer can be changed while others run */
 #define LAST 214  /* 2.14: the last one whose headers were compared */
 
-static atomic_bool checking, seen;
+atomic_bool prb_torch_checking;
+static atomic_bool seen;
 
-bool prb_torch_check_sees(const char *name)
+void prb_torch_check_sees(const char *name)
 {
     char there[sizeof LABEL] = "";
     struct iovec to = {there, sizeof there}, from = {(void *)(uintptr_t)name, sizeof there};
-    if (!atomic_load_explicit(&checking, memory_order_relaxed))
-        return false;
     /* By the kernel: another version may return another thing. */
     if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)sizeof there &&
         memcmp(there, LABEL, sizeof LABEL) == 0)
         atomic_store(&seen, true);
-    return true;
 }
 
 /* "2.13.0+cpu"; 0: it says none. */
@@ -83,7 +81,7 @@ bool prb_torch_check_begin(const struct prb_py_api *py)
     int version = version_of(py, text);
     bool known = version >= FIRST && version <= LAST;
     atomic_store(&seen, false);
-    atomic_store(&checking, !known);
+    atomic_store(&prb_torch_checking, !known);
     return !known;
 }
 
@@ -91,7 +89,7 @@ bool prb_torch_check_end(const struct prb_py_api *py, struct prb_error *err)
 {
     char text[32];
     open_label(py);
-    atomic_store(&checking, false);
+    atomic_store(&prb_torch_checking, false);
     version_of(py, text);
     return seen ||
            prb_fail(err, PRB_UNSUPPORTED,

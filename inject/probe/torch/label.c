@@ -21,17 +21,26 @@ static struct label labels[LABELS_MAX];
 static atomic_uint count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static uint64_t mixed(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* Eight bytes at a time; the last eight may hold some of those before. */
 static uint64_t hash_of(const char *text, size_t len)
 {
-    uint64_t hash = len + 1, word;
-    for (; len >= sizeof word; text += sizeof word, len -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+    uint64_t hash = len + 1, word = 0;
+    size_t i = 0;
+    for (; i + sizeof word < len; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        hash = mixed(hash, word);
     }
-    word = 0;
-    memcpy(&word, text, len);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    if (len >= sizeof word)
+        memcpy(&word, text + len - sizeof word, sizeof word);
+    for (; len < sizeof word && i < len; i++)
+        word = word << 8 | (unsigned char)text[i];
+    hash = mixed(hash, word);
     return (hash ^ hash >> 32) | 1;
 }
 

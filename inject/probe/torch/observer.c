@@ -103,8 +103,10 @@ static uintptr_t object_of(const struct scope *scope, const char *name)
 static void begin_scope(const void *function)
 {
     const char *name = library.name(function);
-    if (prb_torch_check_sees(name))
+    if (atomic_load_explicit(&prb_torch_checking, memory_order_relaxed)) {
+        prb_torch_check_sees(name);
         return;
+    }
     struct prb_torch_thread *thread =
         atomic_load_explicit(&prb_torch.on, memory_order_acquire) ? prb_torch_thread() : NULL;
     struct scope *scope = thread ? open_scope(function) : NULL;

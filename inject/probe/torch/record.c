@@ -104,18 +104,19 @@ void prb_torch_record(const struct prb_torch_event *event)
     unsigned micro_step = atomic_load_explicit(&prb_torch.micro_step, memory_order_relaxed);
     if (!table)
         return;
-    const struct prb_ring_value row[PRB_TRACE_COLUMN_COUNT] = {
-        [PRB_TRACE_BEGIN] = {.real = time_of(event->begin)},
-        [PRB_TRACE_DURATION] = {.integer = (int64_t)(event->end - event->begin)},
-        [PRB_TRACE_OBJECT] = {.integer = (int64_t)event->object},
-        [PRB_TRACE_LABEL] = {.integer = event->label},
-        [PRB_TRACE_PLACE] = {.integer = prb_trace_place(event->stage, event->recompute,
-                                                        event->async, event->depth, weight)},
-        [PRB_TRACE_STEP] = {.integer = event->step},
-        [PRB_TRACE_ORDER] = {.integer = prb_trace_word(micro_step, event->number)},
-        [PRB_TRACE_THREAD] = {.integer = owner(event->tid)},
+    double begin = time_of(event->begin);
+    int64_t row[PRB_TRACE_COLUMN_COUNT] = {
+        [PRB_TRACE_DURATION] = (int64_t)(event->end - event->begin),
+        [PRB_TRACE_OBJECT] = (int64_t)event->object,
+        [PRB_TRACE_LABEL] = event->label,
+        [PRB_TRACE_PLACE] =
+            prb_trace_place(event->stage, event->recompute, event->async, event->depth, weight),
+        [PRB_TRACE_STEP] = event->step,
+        [PRB_TRACE_ORDER] = prb_trace_word(micro_step, event->number),
+        [PRB_TRACE_THREAD] = owner(event->tid),
     };
-    prb_ring_write_at(table, row, epoch_ns(event->end));
+    memcpy(&row[PRB_TRACE_BEGIN], &begin, sizeof begin);
+    prb_ring_write_cells(table, row, epoch_ns(event->end));
 }
 
 /* step: global, once the program's own counter is known. */

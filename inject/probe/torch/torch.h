@@ -158,8 +158,9 @@ void prb_torch_observer_forked(void);
 bool prb_torch_check_begin(const struct prb_py_api *py);
 /* With it in: UNSUPPORTED: a label of ours did not come. */
 bool prb_torch_check_end(const struct prb_py_api *py, struct prb_error *err);
-/* By the observer: true while a version is tried, when nothing else is to be done with a label. */
-bool prb_torch_check_sees(const char *name);
+/* By the observer, while a version is tried: nothing else is to be done with a label then. */
+extern atomic_bool prb_torch_checking;
+void prb_torch_check_sees(const char *name);
 
 /* ---- frames.c ---- */
 
