@@ -1,6 +1,7 @@
 /*
  * The peer of recorded module calls: a forward hook of PyTorch's that is a C function.  traced.py
- * loads it by ctypes.  Each call looks at the clock and writes a row, and does nothing else.
+ * loads it by ctypes.  Each call looks at the clock and writes a row, and does nothing else.  And an
+ * observer of PyTorch's user scopes that does nothing at all: the floor of what any costs.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -23,6 +24,8 @@ struct method { /* PyMethodDef */
 EXPORT struct object *c_hook_new(void);
 /* What a look at the clock costs, ns: the mean of so many. */
 EXPORT double c_hook_clock(long count);
+/* Register an observer, or take it out; 0: this PyTorch has none. */
+EXPORT int c_hook_observe(int on);
 
 static struct {
     uint64_t time;
@@ -64,4 +67,41 @@ double c_hook_clock(long count)
     for (long i = 0; i < count; i++)
         last = now();
     return (double)(last - begin) / (double)count;
+}
+
+/* at::RecordFunctionCallback, as inject/probe/torch/observer.c has it. */
+struct callback {
+    void *(*start)(void **result_out, const void *function);
+    void (*end)(const void *function, void *context);
+    double probability;
+    char scopes[10], inputs, outputs, ids;
+};
+
+static void *on_start(void **result_out, const void *function)
+{
+    (void)function;
+    *result_out = NULL;
+    return result_out;
+}
+
+static void on_end(const void *function, void *context) { (void)function, (void)context; }
+
+int c_hook_observe(int on)
+{
+    static uint64_t handle;
+    uint64_t (*add)(struct callback) = NULL;
+    void (*take_out)(uint64_t) = NULL;
+    void *torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (!torch)
+        return 0;
+    *(void **)&add = dlsym(torch, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&take_out = dlsym(torch, "_ZN2at14removeCallbackEm");
+    dlclose(torch);
+    if (!add || !take_out)
+        return 0;
+    if (on)
+        handle = add((struct callback){on_start, on_end, 1, {[7] = 1}, 0, 0, 0});
+    else
+        take_out(handle);
+    return 1;
 }

@@ -3,6 +3,7 @@
 calls TURNS, light TURNS: ns a call of a module, of a root with 1,500 modules below it; light ones do nothing.
 scopes TURNS: ns a scope of a collective, which does nothing.  steps TURNS: ns of the median step of a transformer of
 28 modules.  All are CPU time of the thread that trains.  hooks c|python|none: hooks of the peer's kind on all modules, or none.
+observe on|off: an observer of PyTorch's user scopes that does nothing; whether this PyTorch has any.
 held: the longest time for which a thread of the probe had the GIL since the last such question, ns of CPU time and of the clock.
 clock: ns of a look at the clock.  go_on: steps until the next line; how many they were.
 """
@@ -112,6 +113,10 @@ def hooks(kind):
     return kind
 
 
+def observe(way):
+    return bool(ctypes.PyDLL(os.path.join(FOLDER, "c_hook.so")).c_hook_observe(way == "on"))
+
+
 def held():
     longest = ctypes.CDLL(None).gil_held_longest  # preloaded
     longest.restype, wall = ctypes.c_double, ctypes.c_double()
@@ -148,5 +153,5 @@ while True:
     if not line:
         break
     name, *words = line.split()
-    if name in ("calls", "light", "scopes", "steps", "hooks", "held", "clock", "go_on"):
+    if name in ("calls", "light", "scopes", "steps", "hooks", "observe", "held", "clock", "go_on"):
         print(json.dumps(globals()[name](*words)), flush=True)

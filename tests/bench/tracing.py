@@ -26,7 +26,7 @@ class Job:
     def __init__(self, python, **variables):
         self.child = subprocess.Popen([python, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                       encoding="utf-8", env=dict(os.environ, **variables), preexec_fn=live.die_with_parent)
-        self.pid, self.switch = self.child.pid, None
+        self.pid, self.switch, self.observed = self.child.pid, None, False
         while self.line() != "ready\n":
             pass
 
@@ -54,10 +54,13 @@ class Job:
         assert self.switch.stdout.readline() == spec + "\n"
 
     def way(self, way):
-        """As a recording of ours ("on", "rate=1"), hooks of PyTorch's ("c", "python"), or nothing ("")."""
+        """As a recording of ours ("on", "rate=1"), hooks of PyTorch's ("c", "python"), an observer that does nothing, or nothing ("")."""
         hooks = way in ("c", "python")
+        if self.observed != (way == "observer"):
+            self.observed = not self.observed
+            self.ask("observe", "on" if self.observed else "off")
         self.ask("hooks", way if hooks else "none")
-        self.record("off" if hooks or not way else way)
+        self.record("off" if hooks or way in ("", "observer") else way)
 
     def __enter__(self):
         return self
@@ -149,12 +152,14 @@ class Upstream:
 def collective_rows(figures, options):
     """A scope as torch.distributed opens it, with nothing in it."""
     with Job(torch_python()) as job:
-        ours = by_turns(job, ["on"], options.rounds * 8, "scopes", 5)["on"]
+        told = by_turns(job, ["on", "observer"], options.rounds * 8, "scopes", 5)
+        ours, floor = told["on"], told["observer"]
         figures.add("a collective's row", ours.median / 1e3, "µs (± {:.3f}) more than {:.2f}".format(ours.error / 1e3, ours.plain / 1e3),
                     "≤ 0.3 µs", ours.median <= 300)
         clock = 2 * job.ask("clock")
-        figures.account("a collective's row", "ns", ours.median, {"two looks at the clock": clock, "the scope's name, the row, and the rest":
-                                                                  ours.median - clock}, {})
+        figures.account("a collective's row", "ns", ours.median, {
+            "an observer that does nothing": floor.median, "two looks at the clock": clock,
+            "the scope's name, the row, and the rest": ours.median - floor.median - clock}, {})
 
 
 def percent(figures, name, more, bar, peer_more=None, peer_name=None):
