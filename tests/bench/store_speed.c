@@ -84,10 +84,14 @@ static bool decode(struct prb_packer *packer, const struct prb_buf *bytes, struc
     return ok;
 }
 
+/* As the collector does, which goes on packing a column as it was packed best. */
 static bool code(struct prb_store_rows *chunk, struct prb_packer *packer, struct speed *out,
                  struct prb_error *err)
 {
+    static struct prb_store_codec codecs[PRB_RING_COLUMNS_MAX]; /* the chunk keeps them */
+    memset(codecs, 0, sizeof codecs);
     *out = (struct speed){0};
+    prb_store_rows_remember(chunk, codecs);
     for (size_t at = 0, count; at < rows; at += count) {
         PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
         if (!(count = fill(chunk, at, 0, err)))
