@@ -1,4 +1,4 @@
-/* What code said in each rank: equal answers together. */
+/* What each rank said: equal answers together. */
 #ifndef PRB_FLEET_EVAL_ANSWERS_H
 #define PRB_FLEET_EVAL_ANSWERS_H
 
@@ -6,10 +6,12 @@
 
 #include "fleet/rank_set.h"
 
-/* The result of the kind "eval"; its args are code, name_space, gil_timeout (s). */
+/* The result of the kinds "eval" (args: code, name_space, gil_timeout in s), "settings", "configure", "inject" and
+ * "detach". */
 struct prb_eval_answers {
     struct prb_eval_answer {
-        char *text; /* output, then the value's repr or the traceback; 4 KiB at most, then "…" */
+        char *
+            text; /* eval: output, then the value's repr or the traceback; 4 KiB at most, then "…" */
         bool raised;
         struct prb_rank_set ranks;
     } *items;

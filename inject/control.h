@@ -106,6 +106,15 @@ PRB_API bool prb_config_defaults(struct prb_strings *out, struct prb_error *err)
 PRB_API bool prb_control_torch(struct prb_control *control, const char *lines, char *state,
                                size_t size, int64_t *steps_out, struct prb_error *err);
 
+/* A line for people. */
+typedef void prb_note_fn(void *context, const char *line);
+/* What is recorded of PyTorch was set: wait until it is recorded, and tell the probe what it cannot
+ * see from inside (names of modules, the program's own counter of steps), or until nothing of it is
+ * in the program any more.  for_probe: it asked, and nobody waits.  UNSUPPORTED: it cannot be
+ * recorded. */
+PRB_API bool prb_torch_follow(struct prb_control *control, bool for_probe, prb_note_fn *note,
+                              void *context, struct prb_error *err);
+
 /* What the Flight Recorder of torch.distributed holds. */
 struct prb_recorder {
     struct prb_strings texts; /* JSON, as torch writes it: of each recorder that the process has */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/fleet/act.h"
 #include "cli/print/out.h"
 #include "cli/probe/config_command.h"
 #include "cli/store/start.h"
@@ -181,6 +182,12 @@ static void note_off(struct prb_control *control)
         prb_out_note(TORCH " is off: nothing is watched until it is on");
 }
 
+static void note(void *context, const char *line)
+{
+    (void)context;
+    prb_out_note(line);
+}
+
 static void set_store(struct prb_control *control, const char *value)
 {
     if (strcmp(value, "on") == 0)
@@ -202,10 +209,10 @@ bool prb_config_word(struct prb_control *control, const char *word, struct prb_e
         return false;
     bool torch = strcasecmp(key, TORCH) == 0, exprs = strcasecmp(key, EXPRS) == 0;
     bool step = strcasecmp(key, STEP) == 0;
-    if (equals && (torch || step) && !prb_config_torch(control, false, err))
+    if (equals && (torch || step) && !prb_torch_follow(control, false, note, NULL, err))
         return false;
     /* Variables are watched in a program without PyTorch, too. */
-    if (equals && exprs && *value && !prb_config_torch(control, false, &why))
+    if (equals && exprs && *value && !prb_torch_follow(control, false, note, NULL, &why))
         prb_out_note(why.text);
     if (equals && exprs && *value)
         note_off(control);
@@ -271,16 +278,35 @@ static bool print_defaults(const struct prb_run *run, pid_t pid, struct prb_erro
     return ok;
 }
 
+/* Of all ranks.  --names is the probe's own. */
+static bool of_job(const struct prb_run *run, bool changes, struct prb_error *err)
+{
+    json_t *words = json_array();
+    for (size_t i = 0; i < run->argument_count; i++)
+        json_array_append_new(words, json_string(run->arguments[i]));
+    struct prb_job_act act = {
+        .kind = changes ? "configure" : "settings",
+        .question = changes ? "Change this" : NULL,
+        .args = json_pack("{s:o}", "words", words),
+        .json = run->options[JSON].count,
+    };
+    return prb_job_act(run, &act, err);
+}
+
 static bool run_config(const struct prb_run *run, struct prb_error *err)
 {
     pid_t pid = 0;
     bool ok = true, changes = false;
     const char *socket;
-    if (run->options[JSON].count && run->argument_count)
+    if (run->options[JSON].count && run->argument_count && !prb_run_job(run))
         return prb_usage(run, err, "--json is for the list");
     if (run->options[NAMES].count && (run->argument_count || run->options[JSON].count))
         return prb_usage(run, err, "--names is alone");
-    if (!checked(run, &changes, err) || (!changes && !prb_run_process(run, &pid, &socket, err)))
+    if (!checked(run, &changes, err))
+        return false;
+    if (prb_run_job(run) && !run->options[NAMES].count)
+        return of_job(run, changes, err);
+    if (!changes && !prb_run_process(run, &pid, &socket, err))
         return false;
     if (!changes && !socket && !prb_control_seen(pid))
         return prb_process_runs(pid)
@@ -290,7 +316,7 @@ static bool run_config(const struct prb_run *run, struct prb_error *err)
     if (!control)
         return false;
     if (run->options[NAMES].count)
-        return prb_config_torch(control, true, err);
+        return prb_torch_follow(control, true, note, NULL, err);
     if (run->argument_count == 0)
         return prb_config_list(control, run->options[JSON].count, err);
     for (size_t i = 0; ok && i < run->argument_count; i++)
@@ -313,9 +339,12 @@ const struct prb_command prb_command_config = {
         "wrong values are refused before anything is loaded; without a "
         "probe, KEY and the list are the defaults, and none is loaded for them. A probe that "
         "starts takes its "
-        "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory.",
+        "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory. "
+        "With -t @JOB it is about all of its ranks: equal answers stand together, and to change a "
+        "setting is control.",
     .options = options,
     .examples = "probing 12345 config\n"
-                "probing 12345 config probing.max_memory=1GB probing.sample_rate=0.05\n",
+                "probing 12345 config probing.max_memory=1GB probing.sample_rate=0.05\n"
+                "probing -t @ config probing.torch.profiling=on\n",
     .run = run_config,
 };

@@ -7,8 +7,5 @@
 bool prb_config_list(struct prb_control *control, bool json, struct prb_error *err);
 /* KEY: print its value; KEY=VALUE: set it, and print it. */
 bool prb_config_word(struct prb_control *control, const char *word, struct prb_error *err);
-/* What is recorded of PyTorch was set: until it is recorded and its modules have names, or until
- * nothing of it is in the program any more.  for_probe: it asked, and nobody waits. */
-bool prb_config_torch(struct prb_control *control, bool for_probe, struct prb_error *err);
 
 #endif

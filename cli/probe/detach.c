@@ -1,10 +1,14 @@
 /* probing detach: the probe ends; the target runs on without it. */
+#include "cli/fleet/act.h"
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
 
 static bool run_detach(const struct prb_run *run, struct prb_error *err)
 {
     pid_t pid = 0;
+    struct prb_job_act act = {.kind = "detach", .question = "End the probe"};
+    if (prb_run_job(run))
+        return prb_job_act(run, &act, err);
     PRB_AUTO(prb_control) struct prb_control *control = prb_run_control(run, false, &pid, err);
     if (!control || !prb_control_detach(control, err))
         return false;
@@ -21,7 +25,9 @@ const struct prb_command prb_command_detach = {
     .description =
         "Ends the probe: its threads, its socket and its hooks go, running evaluations are "
         "interrupted first. What remains is the code of the library, mapped and idle, and the rows "
-        "that were recorded, until they are too old. `probing inject` arms the same text again.",
-    .examples = "probing 12345 detach\n",
+        "that were recorded, until they are too old. `probing inject` arms the same text again. "
+        "With -t "
+        "@JOB it is about all of its ranks: control.",
+    .examples = "probing 12345 detach\nprobing -t @llama detach\n",
     .run = run_detach,
 };

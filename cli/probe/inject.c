@@ -1,6 +1,7 @@
 /* probing inject: load the probe into a live process, or give the one that is there settings. */
 #include <string.h>
 
+#include "cli/fleet/act.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/probe/evaluate.h"
@@ -126,6 +127,26 @@ static enum prb_inject_method method_of(const char *word)
     return strcmp(word, "thread") == 0 ? PRB_INJECT_THREAD : PRB_INJECT_REMOTE_EXEC;
 }
 
+/* What needs a process of this host, and is not asked of ranks elsewhere. */
+static bool is_here(const struct prb_run *run)
+{
+    return run->options[LISTEN].count || run->options[ADDRESS].count ||
+           run->options[BACKGROUND].count || run->options[DLL].count;
+}
+
+static bool of_job(const struct prb_run *run, const struct prb_inject_options *wanted,
+                   struct prb_error *err)
+{
+    struct prb_job_act act = {
+        .kind = "inject",
+        .question = "Load the probe",
+        .args = json_pack("{s:s*, s:i, s:b, s:f}", "settings", wanted->settings, "method",
+                          (int)wanted->method, "force", wanted->force, "wait", wanted->wait),
+    };
+    tell_later(run);
+    return prb_job_act(run, &act, err);
+}
+
 static bool run_inject(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char *settings = settings_text(run, err);
@@ -139,12 +160,15 @@ static bool run_inject(const struct prb_run *run, struct prb_error *err)
         .force = run->options[FORCE].count,
     };
     struct prb_inject_report report = {0};
-    if (!settings || !prb_run_process(run, &pid, &path, err))
+    if (!settings ||
+        !prb_run_number(run, WAIT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &wanted.wait, err))
+        return false;
+    if (prb_run_job(run) && !is_here(run))
+        return of_job(run, &wanted, err);
+    if (!prb_run_process(run, &pid, &path, err))
         return false;
     if (path)
         return prb_usage(run, err, "%s is the socket of a probe, which is loaded already", path);
-    if (!prb_run_number(run, WAIT, PRB_SECONDS_LEAST, PRB_SECONDS_MOST, &wanted.wait, err))
-        return false;
     if (wanted.library && *settings)
         return prb_usage(run, err, "settings are the probe's, and --dll loads something else");
     if (!*settings)
@@ -179,11 +203,14 @@ const struct prb_command prb_command_inject = {
         "Commands that need the probe load it by themselves. A second time it does nothing, but "
         "-D gives the probe that is there its settings. Reading (backtrace, query) needs no "
         "probe.\n\n"
+        "With -t @JOB it is loaded into all ranks of a job, on all hosts: control. -l, -b and "
+        "--dll need a process of this host.\n\n"
         "With -l a server for it is started beside it, as `probing serve` is one for all of your "
         "processes; it listens on this machine's side of a container.",
     .options = options,
     .examples = "probing 12345 inject\n"
                 "probing 12345 inject -D probing.max_memory=1GB\n"
+                "probing -t @llama inject -D probing.crash=on\n"
                 "probing 12345 inject -l 127.0.0.1:3344\n"
                 "probing 12345 inject -c -D probing.crash_dir=/shared/crashes\n",
     .run = run_inject,

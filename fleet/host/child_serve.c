@@ -1,5 +1,6 @@
 /* Inside the child that looks at one rank: child.h. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,11 @@ struct prb_target *prb_fleet_seat_target(struct prb_fleet_seat *seat, struct prb
     if (!seat->target)
         seat->target = prb_target_open_pid(seat->member.pid, err);
     return seat->target;
+}
+
+bool prb_fleet_seat_lives(const struct prb_fleet_seat *seat)
+{
+    return kill(seat->member.pid, 0) == 0 || errno != ESRCH;
 }
 
 struct prb_db *prb_fleet_seat_db(struct prb_fleet_seat *seat, struct prb_error *err)

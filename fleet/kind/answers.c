@@ -2,6 +2,7 @@
 #include "fleet/kind/answers.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -78,4 +79,52 @@ bool prb_objects_of_host(struct prb_rank_objects *objects, const struct prb_flee
     while (!good && objects->count > before)
         json_decref(objects->items[--objects->count].list);
     return good;
+}
+
+bool prb_text_part(struct prb_buf *out, const char *text, bool raised, struct prb_error *err)
+{
+    PRB_AUTO(json_t) json_t *object = json_pack("{s:b, s:s}", "raised", raised, "text", text);
+    if (!object) /* what it printed is not UTF-8 */
+        object = json_pack("{s:b, s:s}", "raised", raised, "text", "(not UTF-8)");
+    PRB_AUTO_FREE char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    if (!dumped)
+        return prb_nomem(err);
+    prb_buf_adds(out, dumped);
+    return prb_buf_ok(out) || prb_nomem(err);
+}
+
+static bool add_text(struct prb_eval_answers *answers, int rank, const char *text, bool raised)
+{
+    for (size_t i = 0; i < answers->count; i++)
+        if (answers->items[i].raised == raised && strcmp(answers->items[i].text, text) == 0)
+            return prb_rank_set_add(&answers->items[i].ranks, rank, rank);
+    struct prb_eval_answer one = {.text = strdup(text), .raised = raised};
+    if (!one.text || !prb_rank_set_add(&one.ranks, rank, rank) ||
+        !PRB_GROW(answers->items, answers->count, answers->cap)) {
+        free(one.text);
+        prb_rank_set_deinit(&one.ranks);
+        return false;
+    }
+    answers->items[answers->count++] = one;
+    return true;
+}
+
+/* First all parts are looked at, then all are added. */
+bool prb_texts_of_host(const json_t *args, const struct prb_fleet_reply *reply, void *result,
+                       struct prb_error *err)
+{
+    (void)args;
+    for (int dry = 1; dry >= 0; dry--) {
+        for (size_t i = 0; i < reply->part_count; i++) {
+            const struct prb_fleet_part *part = &reply->parts[i];
+            PRB_AUTO(json_t) json_t *one = json_loadb(part->data, part->len, 0, NULL);
+            const char *text = json_string_value(json_object_get(one, "text"));
+            if (!text || part->rank < 0)
+                return corrupt(reply, err);
+            if (!dry &&
+                !add_text(result, part->rank, text, json_is_true(json_object_get(one, "raised"))))
+                return prb_nomem(err);
+        }
+    }
+    return true;
 }

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/eval_answers.h"
-#include "fleet/message/kind.h"
+#include "fleet/kind/answers.h"
 #include "inject/control.h"
 #include "inject/inject.h"
 
@@ -66,52 +65,7 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     if (result.text && (result.raised || !result.none))
         add_answer(&text, result.text);
     prb_buf_adds(&text, "");
-    PRB_AUTO(json_t)
-    json_t *object =
-        json_pack("{s:b, s:s}", "raised", result.raised, "text", text.data ? text.data : "");
-    if (!object) /* what it printed is not UTF-8 */
-        object = json_pack("{s:b, s:s}", "raised", result.raised, "text", "(not UTF-8)");
-    PRB_AUTO_FREE char *dumped = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    if (!dumped)
-        return prb_nomem(err);
-    prb_buf_adds(out, dumped);
-    return true;
-}
-
-static bool add(struct prb_eval_answers *answers, int rank, const char *text, bool raised)
-{
-    for (size_t i = 0; i < answers->count; i++)
-        if (answers->items[i].raised == raised && strcmp(answers->items[i].text, text) == 0)
-            return prb_rank_set_add(&answers->items[i].ranks, rank, rank);
-    struct prb_eval_answer one = {.text = strdup(text), .raised = raised};
-    if (!one.text || !prb_rank_set_add(&one.ranks, rank, rank) ||
-        !PRB_GROW(answers->items, answers->count, answers->cap)) {
-        free(one.text);
-        prb_rank_set_deinit(&one.ranks);
-        return false;
-    }
-    answers->items[answers->count++] = one;
-    return true;
-}
-
-/* First all parts are looked at, then all are added. */
-static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, void *result,
-                    struct prb_error *err)
-{
-    (void)args;
-    for (int dry = 1; dry >= 0; dry--) {
-        for (size_t i = 0; i < reply->part_count; i++) {
-            const struct prb_fleet_part *part = &reply->parts[i];
-            PRB_AUTO(json_t) json_t *one = json_loadb(part->data, part->len, 0, NULL);
-            const char *text = json_string_value(json_object_get(one, "text"));
-            if (!text || part->rank < 0)
-                return prb_fail(err, PRB_CORRUPT, "the reply of %s cannot be parsed", reply->host);
-            if (!dry &&
-                !add(result, part->rank, text, json_is_true(json_object_get(one, "raised"))))
-                return prb_nomem(err);
-        }
-    }
-    return true;
+    return prb_text_part(out, text.data ? text.data : "", result.raised, err);
 }
 
 const struct prb_fleet_kind prb_fleet_kind_eval = {
@@ -119,5 +73,5 @@ const struct prb_fleet_kind prb_fleet_kind_eval = {
     .needs = PRB_FLEET_EVAL,
     .budget = BUDGET,
     .of_rank = of_rank,
-    .at_root = at_root,
+    .at_root = prb_texts_of_host,
 };

@@ -42,6 +42,8 @@ struct prb_fleet_seat {
 };
 /* The rank's process, opened once; borrowed from the seat.  Errors: those of prb_target_open_pid. */
 struct prb_target *prb_fleet_seat_target(struct prb_fleet_seat *seat, struct prb_error *err);
+/* Whether its process is still there: then what was NOT_FOUND is something else. */
+bool prb_fleet_seat_lives(const struct prb_fleet_seat *seat);
 /* The tables of the process, the same. */
 struct prb_db *prb_fleet_seat_db(struct prb_fleet_seat *seat, struct prb_error *err);
 

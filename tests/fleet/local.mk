@@ -1,5 +1,5 @@
 # Many machines: the bus, agents, and what they answer.
-PYTESTS += %D%/test_up.py %D%/test_settings.py %D%/test_agents.py %D%/test_crashes.py %D%/test_bus_commands.py %D%/test_acting.py %D%/test_lies.py %D%/test_login.py %D%/test_debug.py %D%/test_history.py %D%/test_hosts.py %D%/test_postgres.py %D%/test_job_metrics.py
+PYTESTS += %D%/test_up.py %D%/test_settings.py %D%/test_agents.py %D%/test_crashes.py %D%/test_bus_commands.py %D%/test_acting.py %D%/test_control.py %D%/test_lies.py %D%/test_login.py %D%/test_debug.py %D%/test_history.py %D%/test_hosts.py %D%/test_postgres.py %D%/test_job_metrics.py
 EXTRA_DIST += %D%/bus.py %D%/hosts.py %D%/nats_client.py %D%/postgres.py
 # Jobs of several ranks.
 PYTESTS += %D%/test_job_ranks.py %D%/test_hang.py %D%/test_sql.py %D%/test_looking.py

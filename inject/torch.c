@@ -1,11 +1,11 @@
 /* After recording of PyTorch was turned on: wait for it, and tell the probe what it cannot see from inside. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
-#include "cli/print/out.h"
-#include "cli/probe/config_command.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "inject/control.h"
 
 #define END_S 5.0
 #define WAITING_S 1.0 /* after which it is not imported */
@@ -13,6 +13,8 @@
 #define COUNTER_S 2.0
 #define COUNTER_PROBE_S 30.0
 #define PAUSE_NS 10000000
+
+PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 
 static double now(void)
 {
@@ -23,6 +25,8 @@ static double now(void)
 
 struct talk {
     struct prb_control *control;
+    prb_note_fn *note;
+    void *context;
     char state[1200];
 };
 
@@ -57,7 +61,7 @@ static void tell(struct talk *talk, struct prb_target *target, double seconds)
     if (!plan ||
         !prb_control_torch(talk->control, plan, talk->state, sizeof talk->state, &steps, &err)) {
         snprintf(line, sizeof line, "modules have no names: %s", err.text);
-        prb_out_note(line);
+        talk->note(talk->context, line);
         return;
     }
     if (!prb_torch_counter(target, steps_ended, talk, seconds, &offset, counter, sizeof counter,
@@ -67,30 +71,32 @@ static void tell(struct talk *talk, struct prb_target *target, double seconds)
     (void)prb_control_torch(talk->control, line, talk->state, sizeof talk->state, &steps, NULL);
 }
 
-bool prb_config_torch(struct prb_control *control, bool for_probe, struct prb_error *err)
+bool prb_torch_follow(struct prb_control *control, bool for_probe, prb_note_fn *note, void *context,
+                      struct prb_error *err)
 {
-    struct talk talk = {.control = control};
+    struct talk talk = {.control = control, .note = note, .context = context};
     if (!wait_for(&talk, err))
         return false;
     if (!talk.state[0] || strcmp(talk.state, "ending") == 0)
         return true;
     if (strcmp(talk.state, "waiting") == 0) {
-        prb_out_note("PyTorch is not imported yet: recording begins when it is");
+        note(context, "PyTorch is not imported yet: recording begins when it is");
         return true;
     }
-    if (strncmp(talk.state, "on", 2) != 0)
-        return prb_cli_fail(
-            err, PRB_UNSUPPORTED,
-            "`query \"SELECT * FROM python.torch_phases(5)\"` samples the phases from outside",
-            "PyTorch cannot be recorded: %s", talk.state);
+    if (strncmp(talk.state, "on", 2) != 0) {
+        prb_fail(err, PRB_UNSUPPORTED, "PyTorch cannot be recorded: %s", talk.state);
+        return prb_error_remedy(
+            err,
+            "`query \"SELECT * FROM python.torch_phases(5)\"` samples the phases from outside");
+    }
     PRB_AUTO(prb_target)
     struct prb_target *target = prb_target_open_pid(prb_control_pid(control), NULL);
     if (target)
         tell(&talk, target, for_probe ? COUNTER_PROBE_S : COUNTER_S);
     if (strncmp(talk.state, "on; ", 4) == 0)
-        prb_out_note(talk.state + 4);
+        note(context, talk.state + 4);
     if (strstr(talk.state, "not followed"))
-        prb_out_note(
-            "`query \"SELECT * FROM python.torch_phases(5)\"` samples the rest from outside");
+        note(context,
+             "`query \"SELECT * FROM python.torch_phases(5)\"` samples the rest from outside");
     return true;
 }
