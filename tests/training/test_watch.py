@@ -357,6 +357,42 @@ def test_an_optimizer_that_is_made_anew(steps, each):
         assert time.monotonic() < until
 
 
+# A collection at whatever is allocated then; its finalizer runs a watched function.
+GARBAGE = """
+import gc, itertools
+nearly = itertools.count()
+seen = 0
+def look_back():
+    global seen
+    seen += 1
+    return seen
+class Cycle:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        look_back()
+        Cycle()
+def late(_):  # in a backward, near its end
+    Cycle()
+    gc.set_threshold(max(1, gc.get_count()[0] - 2 + next(nearly) % 8))
+"""
+
+
+def test_an_optimizer_whose_reference_runs_the_collector(steps):
+    """Where CPython collects at an allocation (up to 3.11), the program's code runs within it: nothing of ours is held then."""
+    anew = STEPS.replace("        for _ in range(10):", """        global optimizer
+        optimizer = torch.optim.SGD(model.parameters(), lr=1 / (1 + epoch))
+        for _ in range(2):""").replace("            scheduler.step()\n", "").replace("\nscheduler =", "\n_ = lambda *_: None #").replace(
+            "            loss.backward()", "            loss.backward(), gc.set_threshold(700)").replace(
+                "log = []", GARBAGE + "model.weight.register_hook(late)\nlog = []")
+    target = steps(anew)
+    watch(target.pid, "loss@train,seen@look_back")
+    rows_of(target.pid, 400, "local_step > 0 AND name = 'loss'")
+    assert int(ask(target, "seen")) > 100
+    rows = query(target.pid, "SELECT lr FROM training_logs WHERE local_step > 0")
+    assert sum(row["lr"] is not None for row in rows) > 100
+
+
 def test_a_program_that_logs_itself_wins(steps):
     target = steps("import sys; sys.path.insert(0, {!r}); import probing\n".format(os.path.join(SRCDIR, "python")) + STEPS.replace(
         "optimizer.zero_grad()", "optimizer.zero_grad(); probing.log(loss=number * 7.0, epoch=epoch) if number > 200 else None"))

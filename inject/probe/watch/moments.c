@@ -307,14 +307,25 @@ static bool returns_needed(void)
     return needed;
 }
 
+static void refer(struct prb_py *optimizer)
+{
+    struct prb_py *reference = prb_watch_rate_refer(optimizer);
+    acquire();
+    reference = prb_watch_rate_keep(optimizer, reference);
+    release();
+    prb_py_drop(reference);
+    prb_py_drop(optimizer);
+}
+
 static void on_moment(const struct prb_torch_now *now)
 {
     bool ends = now->moment != PRB_TORCH_BACKWARD_ENDS;
+    struct prb_py *unreferred = NULL;
     acquire();
     if (list) {
         last_moment = wall_ns();
         read_stack(&(struct reading){.gil = now->gil, .ends = ends});
-        prb_watch_rate_at(now);
+        unreferred = prb_watch_rate_at(now);
         if (ends) {
             count_found();
             flush(now->local_step, now->micro_step, now->arming);
@@ -323,6 +334,8 @@ static void on_moment(const struct prb_torch_now *now)
             prb_watch_evaluator_needed(returns_needed());
     }
     release();
+    if (unreferred)
+        refer(unreferred);
 }
 
 /* ---- returns ---- */

@@ -4,7 +4,9 @@
  * Where its step ends the optimizer is known, but PyTorch has released the GIL; so the rate is read
  * at the next backward, with it.  Whether the optimizer is still there, a weak reference tells: asking
  * the kernel costs microseconds.  It is made at that backward, when the optimizer may be gone already:
- * one that stands in the collector's lists is not.
+ * one that stands in the collector's lists is not.  And it is made without the lock: up to CPython 3.11
+ * an allocation may run the collector, so the program's finalizers, which may return from watched
+ * functions, or give the GIL to a thread that does.
  */
 #include "inject/probe/watch/watch.h"
 
@@ -63,7 +65,6 @@ static bool is_object(void)
 /* With the GIL. */
 static bool is_alive(void)
 {
-    const struct prb_py_api *py = prb_py_api(NULL);
     uint64_t object = 0;
     if (anchor.reference && anchor.referred == anchor.optimizer) {
         if (PRB_WATCH_FIELD(&direct, (const char *)anchor.reference, weakref, object, &object) &&
@@ -71,19 +72,38 @@ static bool is_alive(void)
             return true;
         drop_reference(); /* another one may have its place */
     }
-    if (!is_object())
-        return false;
-    if (anchor.referred == anchor.optimizer || !py || py->PyErr_Occurred())
-        return true; /* it can have no reference, or not now */
-    drop_reference();
-    anchor.referred = anchor.optimizer;
-    anchor.reference = prb_watch_facts.new_reference((struct prb_py *)anchor.optimizer, NULL);
-    if (!anchor.reference)
-        py->PyErr_Clear();
-    return true;
+    return is_object();
 }
 
-void prb_watch_rate_at(const struct prb_torch_now *now)
+/* With the GIL: the optimizer, which is alive, if it is still to get its weak reference. */
+static struct prb_py *take_unreferred(void)
+{
+    const struct prb_py_api *py = prb_py_api(NULL);
+    if (anchor.referred == anchor.optimizer || !py || py->PyErr_Occurred())
+        return NULL; /* it has one, or can have none, or not now */
+    drop_reference();
+    anchor.referred = anchor.optimizer;
+    py->Py_IncRef((struct prb_py *)anchor.optimizer);
+    return (struct prb_py *)anchor.optimizer;
+}
+
+struct prb_py *prb_watch_rate_refer(struct prb_py *optimizer)
+{
+    struct prb_py *reference = prb_watch_facts.new_reference(optimizer, NULL);
+    if (!reference) /* its class allows none */
+        prb_py_api(NULL)->PyErr_Clear();
+    return reference;
+}
+
+struct prb_py *prb_watch_rate_keep(struct prb_py *optimizer, struct prb_py *reference)
+{
+    if (anchor.referred != (uintptr_t)optimizer || anchor.reference)
+        return reference; /* another one trains meanwhile, or nothing is watched any more */
+    anchor.reference = reference;
+    return NULL;
+}
+
+struct prb_py *prb_watch_rate_at(const struct prb_torch_now *now)
 {
     if (now->moment == PRB_TORCH_STEP_ENDS && now->optimizer) {
         if (anchor.optimizer != now->optimizer) {
@@ -96,11 +116,13 @@ void prb_watch_rate_at(const struct prb_torch_now *now)
         if (anchor.read && !anchor.type)
             PRB_WATCH_FIELD(&safe, (const char *)anchor.optimizer, object, type, &anchor.type);
     } else if (now->moment == PRB_TORCH_BACKWARD_ENDS && anchor.optimizer && anchor.type) {
-        if (is_alive())
+        if (is_alive()) {
             read_rate(&direct);
-        else
-            anchor.optimizer = anchor.type = 0;
+            return take_unreferred();
+        }
+        anchor.optimizer = anchor.type = 0;
     }
+    return NULL;
 }
 
 const struct prb_watch_value *prb_watch_rate_take(void)

@@ -150,7 +150,12 @@ void prb_watch_function_name(const char *code, char out[PRB_WATCHED_TEXT_MAX]);
 
 /* With the GIL: forget, and hold nothing. */
 void prb_watch_rate_begin(void);
-void prb_watch_rate_at(const struct prb_torch_now *now);
+/* An optimizer that is to get a weak reference: a reference to it, or NULL. */
+struct prb_py *prb_watch_rate_at(const struct prb_torch_now *now);
+/* With the GIL, without the lock, as the program's code may run: that reference, or NULL. */
+struct prb_py *prb_watch_rate_refer(struct prb_py *optimizer);
+/* With the GIL: it is kept; what comes back is to be dropped. */
+struct prb_py *prb_watch_rate_keep(struct prb_py *optimizer, struct prb_py *reference);
 /* What was read since; NULL: nothing. */
 const struct prb_watch_value *prb_watch_rate_take(void);
 
