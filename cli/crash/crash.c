@@ -1,6 +1,7 @@
 /* probing crash: the dumps that crashed processes left, and how they come to be written. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -195,6 +196,8 @@ static bool write_dump(const struct prb_run *run, struct prb_error *err)
     prb_addr record = strtoull(run->arguments[2], &end, 16);
     if (pid != getppid() || *end)
         return prb_usage(run, err, "write is what the probe runs, for the process that started it");
+    signal(SIGPIPE,
+           SIG_IGN); /* who waits for the word may be killed; the dump is told of all the same */
     bool ok = prb_crash_dump_write(pid, record, &dump, err);
     PRB_AUTO(prb_target)
     struct prb_target *target = ok ? prb_target_open(dump.path, NULL, err) : NULL;

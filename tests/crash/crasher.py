@@ -107,6 +107,7 @@ WAYS = {
     "stack": lambda: faults.fault_recurse(0),
     "stack-thread": overflow_in_thread,
     "thread": faults.fault_in_thread,
+    "killed": lambda: faults.fault_killed(sys.argv[3].encode()),
     "many": faults.fault_many,
     "heap": faults.fault_heap,
     "objects": objects,

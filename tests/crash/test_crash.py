@@ -136,6 +136,12 @@ def test_every_kind_leaves_a_dump_and_its_status(python, crashed, way):
     assert one.dump in one.told or way == "closed"
 
 
+def test_a_process_that_is_killed_meanwhile(any_python, crashed, tmp_path):
+    """The writer goes on and tells of the dump, though nobody waits for it any more."""
+    one = crashed(any_python, "killed", str(tmp_path))
+    assert one.status == -signal.SIGKILL and one.dump in one.told, (one.status, one.told)
+
+
 def test_the_thread_that_crashed_says_so(any_python, crashed):
     """Also where it had released the GIL, and so would be idle in a live process."""
     one = crashed(any_python, "null")
