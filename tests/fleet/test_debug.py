@@ -227,7 +227,7 @@ def test_refused(job):
         done = job.at(hub, *words)
         assert (done.returncode, why in done.stderr) == (status, True), (words, done.stderr)
     # What needs a process of its own host does not take one of another host's number.
-    done = job.at(job.hosts.all[0], "-t", "@job:2", "config")
+    done = job.at(job.hosts.all[0], "-t", "@job:2", "config", "--names")
     assert done.returncode == NOT_FOUND and "cluster ranks" in done.stderr, done.stderr
 
 
