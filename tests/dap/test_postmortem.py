@@ -30,7 +30,8 @@ def looked_at(request, debuggee, client, tmp_path, any_python):
         assert os.path.exists(path)
         arguments = {"snapshot": path}
     elif request.param == "crash":
-        probing("-p", program.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path))
+        # Large enough for all threads' variables: which are left out of a small one, its first stacks decide.
+        probing("-p", program.pid, "inject", "-c", "-D", "probing.crash_dir={}".format(tmp_path), "-D", "probing.crash_size=16MiB")
         os.kill(program.pid, signal.SIGSEGV)
         program.target.child.wait(DEADLINE)
         arguments = {"core": str(next(tmp_path.glob("crash-*.snap")))}
