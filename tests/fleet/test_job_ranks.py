@@ -47,7 +47,7 @@ def test_locals_and_one_rank(start_ranks, ask):
     assert done.status == 0 and done.out.split() == ["pid", str(job.processes[1].pid)], done.err
     inspected = ask("-t", "@" + job.name, "inspect", "threads")
     assert inspected.status == 0 and "loader-0" in inspected.out and "loader-1" in inspected.out, inspected.err
-    several = ask("-t", "@" + job.name, "config")
+    several = ask("-t", "@" + job.name, "config", "--names")
     assert several.status == 2 and "one process" in several.err
 
 

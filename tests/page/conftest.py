@@ -67,7 +67,7 @@ class Tab:
     def __init__(self, browser, server, scheme):
         self.server = server
         self.page = browser.new_page(viewport=SIZES[scheme], color_scheme=scheme)
-        self.page.set_default_timeout(30000)
+        self.page.set_default_timeout(120000)  # for what hangs, not for a slow machine
         self.faults = []
         self.page.on("pageerror", lambda error: self.faults.append("error: {}".format(error)))
         self.page.on("console", self.heard)

@@ -135,5 +135,5 @@ def test_server_ends_and_comes_back(job, serve, browser, tmp_path):
     first.end()
     page.wait_for_selector(".banner:text('The server has not answered since')")
     serve("--token-file", str(token), "--address", "127.0.0.1:{}".format(first.port), runtime=first.runtime)
-    page.wait_for_selector(".banner", state="detached", timeout=30000)
+    page.wait_for_selector(".banner", state="detached")
     page.close()
