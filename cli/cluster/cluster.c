@@ -31,7 +31,7 @@ static const struct prb_option options[] = {
     [PRB_CLUSTER_EVERY] = {0, "every", "SECONDS", "attach: how often that is done (default 10)",
                            NULL},
     [PRB_CLUSTER_METRICS] = {0, "metrics", "FILE",
-                             "attach: keep a file FILE.prom of the ranks here for node_exporter",
+                             "attach: write metrics of this host to FILE.prom, for node_exporter",
                              NULL},
     [PRB_CLUSTER_ONCE] = {0, "once", NULL, "record: end with what there is", NULL},
     [PRB_CLUSTER_FORMAT] =
@@ -107,8 +107,8 @@ const struct prb_command prb_command_cluster = {
         "reads, `record postgresql://…` into a database, until Ctrl-C; begun again it goes on "
         "where "
         "it was. A password stands better in ~/.pgpass than on the command line. `attach --metrics "
-        "FILE.prom` keeps a file of what is measured of this host's ranks, where node_exporter's "
-        "textfile collector reads it, until the agent ends.",
+        "FILE.prom` writes the metrics of this host's ranks to that file, for node_exporter's "
+        "textfile collector, and removes it when the agent ends.",
     .options = options,
     .examples = "probing cluster up  # once, on a host that the others reach\n"
                 "probing cluster attach  # on each host\n"

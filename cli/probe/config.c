@@ -340,8 +340,8 @@ const struct prb_command prb_command_config = {
         "probe, KEY and the list are the defaults, and none is loaded for them. A probe that "
         "starts takes its "
         "settings from `inject -D` and from variables: PROBING_MAX_MEMORY is probing.max_memory. "
-        "With -t @JOB it is about all of its ranks: equal answers stand together, and to change a "
-        "setting is control.",
+        "With -t @JOB it asks all ranks of the job; equal answers are printed once. To change a "
+        "setting there, agents need `attach --allow control`.",
     .options = options,
     .examples = "probing 12345 config\n"
                 "probing 12345 config probing.max_memory=1GB probing.sample_rate=0.05\n"

@@ -26,8 +26,8 @@ const struct prb_command prb_command_detach = {
         "Ends the probe: its threads, its socket and its hooks go, running evaluations are "
         "interrupted first. What remains is the code of the library, mapped and idle, and the rows "
         "that were recorded, until they are too old. `probing inject` arms the same text again. "
-        "With -t "
-        "@JOB it is about all of its ranks: control.",
+        "With -t @JOB it ends the probes of all ranks, where agents run with `attach --allow "
+        "control`.",
     .examples = "probing 12345 detach\nprobing -t @llama detach\n",
     .run = run_detach,
 };

@@ -203,8 +203,8 @@ const struct prb_command prb_command_inject = {
         "Commands that need the probe load it by themselves. A second time it does nothing, but "
         "-D gives the probe that is there its settings. Reading (backtrace, query) needs no "
         "probe.\n\n"
-        "With -t @JOB it is loaded into all ranks of a job, on all hosts: control. -l, -b and "
-        "--dll need a process of this host.\n\n"
+        "With -t @JOB it is loaded into all ranks of the job, where agents run with `attach "
+        "--allow control`. -l, -b and --dll need a process of this host.\n\n"
         "With -l a server for it is started beside it, as `probing serve` is one for all of your "
         "processes; it listens on this machine's side of a container.",
     .options = options,

@@ -128,7 +128,7 @@ static bool know_events(struct record *record, struct prb_error *err)
         return false;
     }
     events->refused = true;
-    say(record, "crashes are not taken: %s", why.text);
+    say(record, "crashes are not recorded: %s", why.text);
     return true;
 }
 
@@ -140,7 +140,7 @@ static bool know_streams(struct record *record, struct prb_error *err)
         return true;
     if (record->sources[EVENTS].there) {
         say(record, "no agent of this bus has published history (attach --history TABLES): only "
-                    "crashes are taken");
+                    "crashes are recorded");
         return true;
     }
     prb_fail(err, PRB_NOT_FOUND, "no agent of this bus has published history");

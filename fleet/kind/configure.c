@@ -20,12 +20,12 @@ static bool check_words(const json_t *words, struct prb_error *err)
     const json_t *word;
     size_t i;
     if (!json_array_size(words) || json_array_size(words) > WORDS_MAX)
-        return prb_fail(err, PRB_USAGE, "there are no settings to change, or too many");
+        return prb_fail(err, PRB_USAGE, "between 1 and 100 settings can be changed at once");
     json_array_foreach(words, i, word)
     {
         const char *text = json_string_value(word);
         if (!text)
-            return prb_fail(err, PRB_USAGE, "a setting is no text");
+            return prb_fail(err, PRB_USAGE, "a setting is not a string");
         if (!prb_config_check(text, err)) {
             err->code = PRB_USAGE;
             return false;

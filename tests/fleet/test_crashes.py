@@ -135,7 +135,7 @@ def test_recorded(job):
     for added in (2, 0):
         done = job.at(job.hosts.hub, "cluster", "record", file, "--once")
         assert done.returncode == 0 and done.stdout.startswith("{} rows were added".format(added)), done.stdout + done.stderr
-        assert "only crashes are taken" in done.stderr
+        assert "only crashes are recorded" in done.stderr
     done = job.at(job.hosts.hub, "-t", file, "query", "SELECT rank, kind, title, place, path, bytes, time FROM python.crash_events ORDER BY rank", "-f", "json")
     assert done.returncode == 0, done.stderr
     told = sorted(job.crashes("--all")[1]["rows"], key=lambda row: row["rank"])
