@@ -278,15 +278,11 @@ static void *follow(void *context)
 struct prb_steps *prb_steps_new(double seconds)
 {
     struct prb_steps *steps = calloc(1, sizeof *steps);
-    pthread_condattr_t monotonic;
     if (!steps)
         return NULL;
     steps->seconds = seconds;
     pthread_mutex_init(&steps->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&steps->end, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&steps->end);
     return steps;
 }
 

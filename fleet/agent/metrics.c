@@ -237,7 +237,7 @@ static bool check_name(const char *file, struct prb_error *err)
     const char *end = strrchr(file, '.');
     if (end && strcmp(end, ".prom") == 0)
         return true;
-    prb_fail(err, PRB_USAGE, "metrics: node_exporter reads no file with the name %s", file);
+    prb_fail(err, PRB_USAGE, "metrics: node_exporter does not read %s", file);
     return prb_error_remedy(err, "a name that ends in .prom");
 }
 
@@ -245,7 +245,6 @@ struct prb_agent_metrics *prb_agent_metrics_new(const struct prb_agent_metrics_o
                                                 struct prb_error *err)
 {
     const struct prb_metrics none = {0};
-    pthread_condattr_t monotonic;
     if (!check_name(options->file, err))
         return NULL;
     struct prb_agent_metrics *metrics = calloc(1, sizeof *metrics);
@@ -254,10 +253,7 @@ struct prb_agent_metrics *prb_agent_metrics_new(const struct prb_agent_metrics_o
     metrics->options = options;
     metrics->changed = true;
     pthread_mutex_init(&metrics->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&metrics->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&metrics->wake);
     metrics->host = prb_fleet_host_new(options->host, options->all_users, err);
     if (metrics->host && write_file(metrics, &none, err))
         metrics->runs = pthread_create(&metrics->thread, NULL, run, metrics) == 0 ||

@@ -614,14 +614,10 @@ static void *run(void *context)
 static bool start(struct prb_agent_work *work, int number, struct prb_error *err)
 {
     struct lane *lane = &work->lanes[number];
-    pthread_condattr_t clock;
     lane->work = work;
     lane->last = &lane->first;
     lane->looked = (unsigned)-1;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&lane->more, &clock);
-    pthread_condattr_destroy(&clock);
+    prb_clock_cond_init(&lane->more);
     if (number < CLASSES)
         lane->go =
             (struct prb_go){.agent = work->options.key, .trusted = work->options.trusted[number]};

@@ -555,7 +555,6 @@ struct prb_bus_inbox *prb_bus_inbox_new(struct prb_bus *bus, struct prb_error *e
 {
     char all[PRB_BUS_OWN + 2];
     struct prb_bus_inbox *inbox = calloc(1, sizeof *inbox);
-    pthread_condattr_t monotonic;
     if (!inbox)
         return PRB_NULL(prb_nomem(err));
     if (!prb_bus_own_subject(bus, inbox->subject, err)) {
@@ -565,10 +564,7 @@ struct prb_bus_inbox *prb_bus_inbox_new(struct prb_bus *bus, struct prb_error *e
     inbox->bus = bus;
     inbox->last = &inbox->first;
     pthread_mutex_init(&inbox->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&inbox->more, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&inbox->more);
     snprintf(all, sizeof all, "%s.*", inbox->subject);
     natsStatus status =
         nats.natsConnection_Subscribe(&inbox->subscription, bus->connection, all, on_letter, inbox);

@@ -489,7 +489,6 @@ struct prb_publisher *prb_publisher_new(const struct prb_publisher_options *opti
                                         struct prb_error *err)
 {
     struct prb_publisher *publisher = calloc(1, sizeof *publisher);
-    pthread_condattr_t monotonic;
     if (!publisher)
         return PRB_NULL(prb_nomem(err));
     publisher->options = options;
@@ -497,10 +496,7 @@ struct prb_publisher *prb_publisher_new(const struct prb_publisher_options *opti
     prb_places_open(&publisher->places);
     pthread_mutex_init(&publisher->lock, NULL);
     pthread_rwlock_init(&publisher->bus_lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&publisher->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&publisher->wake);
     publisher->runs = pthread_create(&publisher->thread, NULL, run, publisher) == 0;
     if (publisher->runs)
         return publisher;

@@ -31,15 +31,6 @@ static void wait_until(struct prb_debug *debug, pthread_cond_t *changed, uint64_
     pthread_cond_timedwait(changed, &debug->lock, &time);
 }
 
-static void init_monotonic(pthread_cond_t *changed)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
 static void close_threads(struct prb_debug *debug)
 {
     pthread_mutex_lock(&debug->lock);
@@ -119,8 +110,8 @@ struct prb_debug *prb_debug_open(pid_t pid, const struct prb_debug_options *opti
     debug->session = debug->last = 1000; /* not one of struct prb_control's numbers */
     pthread_mutex_init(&debug->sending, NULL);
     pthread_mutex_init(&debug->lock, NULL);
-    init_monotonic(&debug->changed);
-    init_monotonic(&debug->events);
+    prb_clock_cond_init(&debug->changed);
+    prb_clock_cond_init(&debug->events);
     if (begin(debug, err))
         return debug;
     close_threads(debug);
@@ -153,7 +144,7 @@ static void add_time(struct prb_buf *fields, enum prb_message_field key, double 
 
 static void add_waiter(struct prb_debug *debug, struct prb_debug_waiter *waiter)
 {
-    init_monotonic(&waiter->changed);
+    prb_clock_cond_init(&waiter->changed);
     pthread_mutex_lock(&debug->lock);
     waiter->request = ++debug->last;
     waiter->next = debug->waiters;

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define SECOND_NS INT64_C(1000000000)
 
 struct prb_stopper {
@@ -54,14 +56,10 @@ static void *serve(void *argument)
 static struct prb_stopper *stopper_new(void)
 {
     struct prb_stopper *stopper = calloc(1, sizeof *stopper);
-    pthread_condattr_t monotonic;
     if (!stopper)
         return NULL;
     pthread_mutex_init(&stopper->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&stopper->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&stopper->changed);
     return stopper;
 }
 

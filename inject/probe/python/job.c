@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "inject/probe/python/bytecode.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/python/switch_interval.h"
@@ -270,11 +271,7 @@ static struct prb_python_job *job_new(const struct prb_python_request *request,
     if (!job->request.gil_ms)
         job->request.gil_ms = GIL_MS;
     pthread_mutex_init(&job->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&job->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    prb_clock_cond_init(&job->changed);
     return job;
 }
 
