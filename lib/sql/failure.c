@@ -36,7 +36,7 @@ static bool is_name(const struct source *source, const struct prb_token *token, 
     return strcasecmp(text, name) == 0;
 }
 
-/* Where a name, perhaps dotted, is; else the start of the statement. */
+/* Where a name, perhaps dotted, or in quotes as a whole, is; else the start of the statement. */
 static size_t find_name(const struct source *source, const char *dotted)
 {
     const char *last = strrchr(dotted, '.');
@@ -49,6 +49,8 @@ static size_t find_name(const struct source *source, const char *dotted)
         bool dot = token.len == 1 && source->text[token.offset] == '.';
         if (is_name(source, &token, wanted) && (!last || after_dot))
             return after_dot ? before : token.offset;
+        if (token.kind == PRB_TOKEN_QUOTED && is_name(source, &token, dotted))
+            return token.offset;
         before = dot ? before : token.offset;
         after_dot = dot;
     }
@@ -255,9 +257,22 @@ static bool refuse_table(struct prb_db *db, const struct source *source, const c
                            dot ? dot + 1 : dotted, err);
 }
 
-static bool refuse_rest(struct prb_db *db, const struct source *source, int place,
-                        const char *message, struct prb_error *err)
+/* Since 3.41 SQLite quotes the name and adds advice of its own, which the remedy gives: the message
+ * as it was before. */
+static void without_advice(char *message)
 {
+    const char *column = behind(message, "no such column: \"");
+    char *advice = strstr(message, "\" - should this be a string literal");
+    if (!column || !advice || advice < column)
+        return;
+    *advice = '\0';
+    memmove(message + (column - message) - 1, column, strlen(column) + 1);
+}
+
+static bool refuse_rest(struct prb_db *db, const struct source *source, int place, char *message,
+                        struct prb_error *err)
+{
+    without_advice(message);
     const char *column = behind(message, "no such column: ");
     const char *function = behind(message, "no such function: ");
     const char *count = behind(message, "wrong number of arguments to function ");
@@ -266,7 +281,7 @@ static bool refuse_rest(struct prb_db *db, const struct source *source, int plac
                         ? prb_statement_origin(source->statement, place >= 0 ? (size_t)place : 0)
                         : source->statement->offset;
     if (place < 0)
-        offset = find_name(source, name ? name + 1 : message);
+        offset = find_name(source, column ? column : name ? name + 1 : message);
     if (strcmp(message, "incomplete input") == 0)
         offset = source->statement->end;
     prb_query_fail(err, source->text, source->len, offset, "%s", message);

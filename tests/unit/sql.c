@@ -426,8 +426,7 @@ static void only_reading(void **state)
     };
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         assert_refused(db, statements[i], "is refused: queries only read", "use SELECT");
-    assert_refused(db, "SELECT * FROM pragma_table_info('numbers')",
-                   "a change of the schema is refused", "DESCRIBE");
+    assert_refused(db, "SELECT * FROM pragma_table_info('numbers')", " is refused", "DESCRIBE");
     assert_refused(db, "SELECT load_extension('x')", "", "");
     assert_refused(db, "SELECT fts3_tokenizer('x')", "", "");
     assert_refused(db, "SELECT * FROM prb", "no such table: prb", "tables: ");
@@ -436,6 +435,19 @@ static void only_reading(void **state)
     assert_ok(prb_db_query(db, "EXPLAIN QUERY PLAN SELECT n FROM numbers", collect, &out, &err),
               err);
     assert_non_null(strstr(out.data, "VIRTUAL TABLE"));
+}
+
+/* SQLite before 3.38 tells no place, that since 3.41 words it otherwise. */
+static void a_text_in_double_quotes(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_db) struct prb_db *db = open_db();
+    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd.one\"",
+                   "no such column: odd.one (line 1, column 36)",
+                   "text stands in single quotes: 'odd.one'");
+    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd one\"",
+                   "no such column: odd one (line 1, column 36)",
+                   "text stands in single quotes: 'odd one'");
 }
 
 static void names_are_suggested(void **state)
@@ -458,8 +470,6 @@ static void names_are_suggested(void **state)
                    "did you mean text?");
     assert_refused(db, "SELECT interval '5 minutes' + x.txt FROM numbers x",
                    "no such column: x.txt (line 1, column 31)", "did you mean text?");
-    assert_refused(db, "SELECT * FROM numbers WHERE text = \"odd.one\"", "no such column: odd.one",
-                   "text stands in single quotes: 'odd.one'");
     assert_refused(db, "SELECT mediam(n) FROM numbers",
                    "no such function: mediam (line 1, column 8)", "did you mean median()?");
     assert_refused(db, "SELECT hour() FROM numbers", "wrong number of arguments to function hour()",
@@ -566,6 +576,7 @@ int main(void)
         cmocka_unit_test(stacks_are_taken_once),
         cmocka_unit_test(failures_of_a_table_are_the_query_s),
         cmocka_unit_test(only_reading),
+        cmocka_unit_test(a_text_in_double_quotes),
         cmocka_unit_test(names_are_suggested),
         cmocka_unit_test(settings),
         cmocka_unit_test(statements_are_bounded),
