@@ -372,10 +372,11 @@ static bool look_anew(struct prb_proc *proc, struct prb_cgroup_mounts *mounts,
         return false;
     bool has_memory = prb_cgroup_find(groups.data, mounts->text, "memory", &kept->memory);
     bool has_cpu = prb_cgroup_find(groups.data, mounts->text, "cpu", &kept->cpu);
-    if (!has_memory && !has_cpu)
-        return prb_fail(err, PRB_UNSUPPORTED,
-                        "process %d is in no control group that is mounted here",
-                        (int)prb_proc_pid(proc));
+    if (!has_memory && !has_cpu) {
+        prb_fail(err, PRB_UNSUPPORTED, "process %d is in no control group that is mounted here",
+                 (int)prb_proc_pid(proc));
+        return prb_error_remedy(err, "run probing where /sys/fs/cgroup is mounted, as on the host");
+    }
     kept->memory.mounts = kept->cpu.mounts = mounts;
     if (has_memory)
         find_memory_limit(kept);

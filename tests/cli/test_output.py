@@ -89,7 +89,8 @@ def test_one_thread(probing, job):
 def test_native(probing, job):
     text = probing(job.pid, "bt", "--native").works()
     main = text[text.index('"MainThread"'):].split("\n\n")[0].splitlines()
-    assert "read" in main[1] and any("innermost" in line for line in main) and "_start" in main[-1]
+    # Of a C library without its symbol table (Debian 13) the innermost function has no name.
+    assert ("read" in main[1] or main[1].endswith("(libc.so.6)")) and any("innermost" in line for line in main) and "_start" in main[-1]
 
 
 def test_list(probing, job):

@@ -96,7 +96,7 @@ def inner_tids(pid):
 class Target:
     def __init__(self, python, program, args=(), folder=TARGETS, variables=None, ready=True):
         """Start folder/program (paths as the target sees them) and wait until it says that it is ready."""
-        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8", PYTHONIOENCODING="utf-8")
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1", LC_ALL="C.UTF-8", PYTHONIOENCODING="utf-8")
         environment.pop("LD_LIBRARY_PATH", None)
         if python.root:
             environment.pop("TMPDIR", None)  # a folder of ours
