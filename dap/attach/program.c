@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -21,7 +22,7 @@
 
 #define START_MS 60000 /* for the interpreter to start; a terminal runs the user's profile first */
 #define END_MS 3000    /* for a program that got SIGTERM */
-#define DRAIN_S 1      /* for the rest of its output */
+#define DRAIN_S 10     /* for the rest of its output, which takes a CPU alone */
 #define READ_AT_ONCE 8192
 #define ROUND_MS 200
 
@@ -38,7 +39,7 @@ struct prb_dap_program {
     bool reading;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool drained, stopping;
+    bool drained, stopping; /* drained: all that it wrote before its end was read */
 };
 
 /* ---- the start ---- */
@@ -225,7 +226,6 @@ static void send_output(struct prb_dap_session *session, int which, struct prb_b
     text->len -= at;
 }
 
-/* Another process may have its output open when it has ended. */
 static bool is_stopping(struct prb_dap_program *program)
 {
     pthread_mutex_lock(&program->lock);
@@ -234,16 +234,41 @@ static bool is_stopping(struct prb_dap_program *program)
     return stopping;
 }
 
+static void set_drained(struct prb_dap_program *program)
+{
+    pthread_mutex_lock(&program->lock);
+    program->drained = true;
+    pthread_cond_broadcast(&program->changed);
+    pthread_mutex_unlock(&program->lock);
+}
+
+/* Of what the program wrote before its end, how much is still to be read.  Another process may have
+ * its output open then, and may write on. */
+static void count_left(const struct pollfd *fds, int left[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (fds[i].fd < 0 || ioctl(fds[i].fd, FIONREAD, &left[i]) != 0)
+            left[i] = 0;
+}
+
 static void *read_output(void *context)
 {
     struct prb_dap_program *program = context;
     PRB_AUTO(prb_buf) struct prb_buf out = {0}, errors = {0};
     struct prb_buf *texts[] = {&out, &errors};
     struct pollfd fds[] = {{.fd = program->output[0], .events = POLLIN},
-                           {.fd = program->output[1], .events = POLLIN}};
+                           {.fd = program->output[1], .events = POLLIN},
+                           {.fd = program->pidfd, .events = POLLIN}};
+    bool ended = false;
+    int left[2];
     while ((fds[0].fd >= 0 || fds[1].fd >= 0) && !is_stopping(program)) {
-        if (poll(fds, 2, ROUND_MS) <= 0)
+        if (poll(fds, 3, ROUND_MS) <= 0)
             continue;
+        if (fds[2].revents) {
+            ended = true;
+            fds[2].fd = -1;
+            count_left(fds, left);
+        }
         for (int i = 0; i < 2; i++) {
             if (fds[i].fd < 0 || !fds[i].revents)
                 continue;
@@ -252,12 +277,13 @@ static void *read_output(void *context)
                 fds[i].fd = -1;
             if (texts[i]->len)
                 send_output(program->session, i, texts[i], n <= 0);
+            if (ended)
+                left[i] -= n > 0 ? (int)n : left[i];
         }
+        if (ended && left[0] <= 0 && left[1] <= 0)
+            set_drained(program);
     }
-    pthread_mutex_lock(&program->lock);
-    program->drained = true;
-    pthread_cond_broadcast(&program->changed);
-    pthread_mutex_unlock(&program->lock);
+    set_drained(program);
     return NULL;
 }
 
@@ -313,7 +339,7 @@ struct prb_dap_program *prb_dap_program_start(struct prb_dap_session *session,
     *program = (struct prb_dap_program){
         .session = session, .listening = -1, .gate = -1, .pidfd = -1, .output = {-1, -1}};
     pthread_mutex_init(&program->lock, NULL);
-    pthread_cond_init(&program->changed, NULL);
+    prb_clock_cond_init(&program->changed);
     bool good = start(program, arguments, err);
     remove_gate(program);
     if (good)
@@ -337,7 +363,7 @@ void prb_dap_program_let_go(struct prb_dap_program *program)
 bool prb_dap_program_status(struct prb_dap_program *program, int *status_out)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += DRAIN_S;
     pthread_mutex_lock(&program->lock);
     while (program->reading && !program->drained)

@@ -90,6 +90,19 @@ def test_output_comes_once(launch, any_python, tmp_path):
         assert text == "to {}\n".format(stream)
 
 
+def test_output_before_the_end_comes_before_it(launch, any_python, tmp_path):
+    """Also where the program has left a process that has its output open, and writes on."""
+    path = tmp_path / "leaves.py"
+    path.write_text("import subprocess, sys\nsubprocess.Popen(['sh', '-c', 'while echo more; do sleep 0.01; done'])\n"
+                    "sys.stdout.write('x' * 60000 + ' the last')\nsys.stdout.flush()\nsys.exit(7)\n")
+    session, _ = launch(any_python, program=str(path))
+    exited = session.event("exited")
+    assert exited["exitCode"] == 7
+    before = session.events[:next(i for i, one in enumerate(session.events) if one.get("event") == "exited")]
+    text = "".join(one["body"]["output"] for one in before if one.get("event") == "output" and one["body"].get("category") == "stdout")
+    assert text.replace("more\n", "").count("x") == 60000 and " the last" in text
+
+
 @pytest.mark.parametrize("wrong, says", [({"cwd": "/nowhere/at all"}, "No such file"), ({"cwd": "/dev/null"}, "Not a directory"),
                                          ({"python": "/nowhere/python3"}, "No such file")])
 def test_what_does_not_start(client, any_python, tmp_path, wrong, says):
