@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -134,29 +135,28 @@ static bool is_attached(void)
     return attached;
 }
 
-/* Signals wait while the server is asked: its answer may be one.  Then they come; false: one did, and
- * the program's handler must not wait.  poll(2) and not ppoll(2), since a thread in poll(2) can be
- * borrowed to load the probe. */
-static bool take_signals(const sigset_t *blocked)
+/* Of the signals that the program lets come: those that it has a handler for. */
+static void find_handled(const sigset_t *blocked, sigset_t *out)
 {
-    sigset_t pending;
-    bool came = false;
-    sigpending(&pending);
-    for (int number = 1; number < NSIG && !came; number++)
-        came = sigismember(&pending, number) == 1 && !sigismember(blocked, number);
-    pthread_sigmask(SIG_SETMASK, blocked, NULL);
-    return !came;
+    sigemptyset(out);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigismember(blocked, number) == 0 && sigaction(number, NULL, &action) == 0 &&
+            action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+            sigaddset(out, number);
+    }
 }
 
-/* Until the connection says anything: its end is the sign to go on. */
-static void wait_on(int fd)
+/* Until the connection says anything, as its end is the sign to go on, or a signal is there. */
+static void wait_on(int fd, int signals)
 {
-    struct pollfd waits = {.fd = fd, .events = POLLIN | POLLRDHUP};
+    struct pollfd waits[] = {{.fd = fd, .events = POLLIN | POLLRDHUP},
+                             {.fd = signals, .events = POLLIN}};
     double until = prb_clock_s() + birth.wait_s;
     bool extended = false;
     for (;;) {
         double left = until - prb_clock_s();
-        if (poll(&waits, 1, left > 0 ? (int)(left * 1000) + 1 : 0) != 0)
+        if (poll(waits, 2, left > 0 ? (int)(left * 1000) + 1 : 0) != 0)
             return; /* a signal, too */
         if (extended || !is_attached())
             break;
@@ -167,14 +167,14 @@ static void wait_on(int fd)
     (void)sent; /* failed: the server is gone */
 }
 
-static void wait_at(const struct prb_py_api *py, int fd)
+static void wait_at(const struct prb_py_api *py, int fd, int signals)
 {
     pthread_mutex_lock(&birth.lock);
     birth.fd = fd;
     birth.attached = false;
     pthread_mutex_unlock(&birth.lock);
     void *saved = py->PyEval_SaveThread();
-    wait_on(fd);
+    wait_on(fd, signals);
     py->PyEval_RestoreThread(saved);
     pthread_mutex_lock(&birth.lock);
     birth.fd = -1;
@@ -196,15 +196,22 @@ struct prb_py *prb_debug_born(struct prb_py *self, struct prb_py *args)
     birth.parent = 0; /* the session of this process, if there is one, takes the next ones */
     if (is_called_by(py, starters))
         return nothing(py);
-    sigset_t all, before;
+    sigset_t all, before, handled, waiting;
     int saved_errno = errno;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int fd = connect_to(birth.name);
-    if (take_signals(&before) && fd >= 0)
-        wait_at(py, fd);
-    else if (fd >= 0)
-        close(fd);
+    find_handled(&before, &handled);
+    sigorset(&waiting, &before, &handled);
+    /* A signal that a handler takes ends the wait and is delivered after it: none is missed.  Not
+     * ppoll(2), since a thread in poll(2) can be borrowed to load the probe. */
+    int signals = signalfd(-1, &handled, SFD_CLOEXEC);
+    int fd = signals >= 0 ? connect_to(birth.name) : -1;
+    pthread_sigmask(SIG_SETMASK, &waiting, NULL);
+    if (fd >= 0)
+        wait_at(py, fd, signals);
+    if (signals >= 0)
+        close(signals);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved_errno;
     return nothing(py);
 }
