@@ -69,8 +69,9 @@ static void continue_all(struct prb_stopped_thread *threads, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         look_at(&threads[i]); /* it may have stopped late */
-        if (threads[i].stopped)
-            ptrace(PTRACE_DETACH, threads[i].tid, NULL, (void *)(intptr_t)threads[i].signal);
+        if (threads[i].stopped &&
+            ptrace(PTRACE_DETACH, threads[i].tid, NULL, (void *)(intptr_t)threads[i].signal) != 0)
+            waitpid(threads[i].tid, NULL, __WALL | WNOHANG); /* killed meanwhile: it waits for us */
     }
 }
 
