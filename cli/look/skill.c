@@ -98,24 +98,10 @@ static bool install(const struct prb_skills *skills, const char *folder, struct 
 
 static void print_finding(const struct prb_finding *finding, bool named)
 {
-    static const enum prb_style styles[] = {PRB_STYLE_SUBTLE, PRB_STYLE_PLAIN, PRB_STYLE_WARNING,
-                                            PRB_STYLE_WARNING};
-    prb_out_style(stdout, styles[finding->severity]);
-    printf("%-6s", prb_severity_name(finding->severity));
-    prb_out_style(stdout, PRB_STYLE_PLAIN);
-    printf(" %s%s", named ? finding->skill : "", named ? ": " : "");
+    prb_out_finding_begin(finding->severity);
+    printf("%s%s", named ? finding->skill : "", named ? ": " : "");
     prb_out_text(stdout, finding->finding);
-    if (finding->where) {
-        fputs("\n       at ", stdout);
-        prb_out_style(stdout, PRB_STYLE_PLACE);
-        prb_out_text(stdout, finding->where);
-        prb_out_style(stdout, PRB_STYLE_PLAIN);
-    }
-    if (finding->next) {
-        fputs("\n       then: ", stdout);
-        prb_out_text(stdout, finding->next);
-    }
-    fputc('\n', stdout);
+    prb_out_finding_end(finding->where, finding->next);
 }
 
 static bool print_table(const struct prb_evidence *table, struct prb_error *err)

@@ -52,6 +52,10 @@ void prb_out_progress(void);
 /* Push standard output out; IO when it did not take everything. */
 bool prb_out_finish(struct prb_error *err);
 
+/* A finding of a skill: "high   " before its sentence, where and what to do next below it. */
+void prb_out_finding_begin(enum prb_severity severity);
+void prb_out_finding_end(const char *where, const char *next);
+
 /* 1234567 bytes as "1.2M", in units of 1024. */
 void prb_out_bytes(char *text, size_t size, double bytes);
 
