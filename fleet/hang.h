@@ -103,5 +103,10 @@ PRB_API bool prb_hang_look(pid_t pid, double every, int views, struct prb_hang *
  * "coverage" unless that is NULL. */
 PRB_API void prb_hang_json(const struct prb_hang *hang, const struct prb_coverage *coverage,
                            FILE *out);
+/* "hung for at least 2.1 s". */
+PRB_API void prb_hang_since_text(const struct prb_hang *hang, char *out, size_t size);
+/* The command to type next for a cause.  job: "@NAME", or NULL: of one process. */
+PRB_API void prb_hang_next(const struct prb_hang *hang, const struct prb_hang_part *part,
+                           const char *job, char *out, size_t size);
 
 #endif

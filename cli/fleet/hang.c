@@ -96,18 +96,6 @@ static void print_parts(const char *name, const struct prb_hang_parts *parts, bo
     }
 }
 
-static void print_since(const struct prb_hang *hang)
-{
-    double s = hang->since;
-    fputs(hang->since_exact ? "hung for " : "hung for at least ", stdout);
-    if (s >= 3600)
-        printf("%.0f h %.0f min", (double)(long)(s / 3600), (double)((long)s % 3600 / 60));
-    else if (s >= 60)
-        printf("%ld min %ld s", (long)s / 60, (long)s % 60);
-    else
-        printf("%.1f s", s);
-}
-
 static void print_views(int views, const char *behind)
 {
     if (views > 2)
@@ -131,32 +119,22 @@ static void print_evidence(const struct prb_hang *hang, int views, size_t ranks)
 /* What to do next, for the first cause. */
 static void print_next(const struct prb_run *run, const struct prb_hang *hang)
 {
-    const struct prb_hang_part *part = hang->cause.count ? &hang->cause.items[0] : NULL;
-    PRB_AUTO_FREE char *ranks = part ? prb_rank_set_text(&part->ranks) : NULL;
-    char target[200];
-    if (!part || !ranks)
-        return;
     const char *job = prb_run_job(run);
-    size_t len = job ? prb_fleet_job_length(job) : 0;
+    char target[200] = "", next[320];
+    if (!hang->cause.count)
+        return;
     if (job)
-        snprintf(target, sizeof target, "-t %.*s:%s", (int)len, job, ranks);
-    else
-        snprintf(target, sizeof target, "%d", (int)part->example->pid);
+        snprintf(target, sizeof target, "%.*s", (int)prb_fleet_job_length(job), job);
+    prb_hang_next(hang, &hang->cause.items[0], job ? target : NULL, next, sizeof next);
     label("next", true);
-    if (part->kind == PRB_HANG_STOPPED)
-        printf("kill -CONT %d\n", (int)part->example->pid);
-    else if (part->kind == PRB_HANG_GONE)
-        printf("probing %s%scrash list\n", job ? target : "", job ? " " : "");
-    else if (part->example->rank < 0 && part->kind == PRB_HANG_COLLECTIVE)
-        printf("probing -t @ hang\n");
-    else
-        printf("probing %s backtrace --native%s\n", target,
-               prb_rank_set_size(&part->ranks) <= 1 ? " --locals" : "");
+    prb_out_text(stdout, next);
+    fputc('\n', stdout);
 }
 
 static void print_text(const struct prb_run *run, const struct prb_fleet_info *info,
                        const struct prb_hang *hang, int views, const struct prb_coverage *coverage)
 {
+    char since[80];
     if (info) {
         unsigned answered = prb_coverage_in(coverage, PRB_COVERAGE_ANSWERED, NULL);
         prb_out_text(stdout, info->job);
@@ -168,11 +146,8 @@ static void print_text(const struct prb_run *run, const struct prb_fleet_info *i
     }
     print_views(views, views > 2 ? " in " : ", ");
     printf("%.1f s%s: %s; ", hang->span, views > 2 ? "" : " apart", hang->summary);
-    if (hang->hung)
-        print_since(hang);
-    else
-        fputs("not hung", stdout);
-    fputc('\n', stdout);
+    prb_hang_since_text(hang, since, sizeof since);
+    puts(hang->hung ? since : "not hung");
     print_parts("cause", &hang->cause, true);
     print_parts("waiting", &hang->waiting, false);
     print_parts("slow", &hang->slow, true);

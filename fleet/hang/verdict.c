@@ -124,7 +124,9 @@ static void tell_cause(struct prb_hang_part *part, unsigned waiting)
     waiters(waiting, several, wait, sizeof wait);
     if (*rank->holder)
         snprintf(holder, sizeof holder, ", held by %s", rank->holder);
-    if (rank->rank < 0 || part->kind == PRB_HANG_STOPPED)
+    if (several && part->kind == PRB_HANG_STOPPED)
+        snprintf(part->text, sizeof part->text, "are%s%s", text + strlen("is"), wait);
+    else if (rank->rank < 0 || part->kind == PRB_HANG_STOPPED)
         snprintf(part->text, sizeof part->text, "%s%s%s", text, holder, wait);
     else
         snprintf(part->text, sizeof part->text, "%s in no collective%s: %s%s%s",
@@ -248,9 +250,11 @@ static bool not_hung(struct prb_hang *hang, const struct tally *tally)
         return false;
     for (size_t i = 0; i < hang->slow.count; i++)
         snprintf(hang->slow.items[i].text, sizeof hang->slow.items[i].text,
-                 "in no collective, at %s, while %u rank%s",
-                 *hang->slow.items[i].example->site ? hang->slow.items[i].example->site : "?",
-                 tally->waiting, tally->waiting == 1 ? " waits" : "s wait");
+                 "%s in no collective while %u rank%s%s%s",
+                 prb_rank_set_size(&hang->slow.items[i].ranks) > 1 ? "are" : "is", tally->waiting,
+                 tally->waiting == 1 ? " waits" : "s wait",
+                 *hang->slow.items[i].example->site ? ", at " : "",
+                 hang->slow.items[i].example->site);
     return true;
 }
 

@@ -13,6 +13,7 @@ PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 PRB_DEFINE_AUTO_PTR(prb_diagnosis, struct prb_diagnosis, prb_diagnosis_free)
 
 #define LONGEST 60.0 /* s that all skills of one process take */
+#define HANG "hang"  /* of all ranks there is one verdict */
 #define COMM "comm"
 #define CRASH "crash"
 
@@ -33,22 +34,44 @@ static void cover(struct prb_job_diagnosis *out, struct prb_coverage *coverage)
     *coverage = other;
 }
 
-static char *args_of(const struct prb_job_diagnose_options *options)
+/* Whether each rank is asked for a skill: neither is what all ranks together say. */
+static bool is_of_rank(const struct prb_skill *skill, const char *name)
 {
-    json_t *args = json_pack("{s:f}", "seconds", options->seconds);
-    if (args && options->name)
-        json_object_set_new(args, "skills", json_pack("[s]", options->name));
+    if (skill->path || skill->ranks || strcmp(skill->name, HANG) == 0)
+        return false;
+    return name ? strcmp(skill->name, name) == 0 : strcmp(skill->name, CRASH) != 0;
+}
+
+static char *args_of(const struct prb_job_diagnose_options *options,
+                     const struct prb_skills *skills)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < skills->count; i++)
+        if (is_of_rank(skills->items[i], options->name))
+            json_array_append_new(names, json_string(skills->items[i]->name));
+    json_t *args = json_pack("{s:f, s:o}", "seconds", options->seconds, "skills", names);
     char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
     json_decref(args);
     return text;
 }
 
+static bool judge(struct prb_fleet *fleet, const struct prb_job_diagnose_options *options,
+                  struct prb_job_diagnosis *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    if (!prb_job_diagnosis_judge(out, fleet, options->seconds, &coverage, err))
+        return false;
+    cover(out, &coverage);
+    return true;
+}
+
 static bool ask_ranks(struct prb_fleet *fleet, const struct prb_job_diagnose_options *options,
-                      struct prb_job_diagnosis *out, struct prb_error *err)
+                      const struct prb_skills *skills, struct prb_job_diagnosis *out,
+                      struct prb_error *err)
 {
     PRB_AUTO(prb_rank_objects) struct prb_rank_objects objects = {0};
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO_FREE char *args = args_of(options);
+    PRB_AUTO_FREE char *args = args_of(options, skills);
     if (!args)
         return prb_nomem(err);
     if (!prb_fleet_ask(fleet, "skills", args, &objects, &coverage, err))
@@ -107,7 +130,10 @@ bool prb_job_diagnose(struct prb_fleet *fleet, const struct prb_job_diagnose_opt
     const struct prb_skill *comm = skills ? prb_skill_named(skills, COMM, err) : NULL;
     if (!comm || (name && (!named || !is_askable(named, name, err))))
         return false;
-    if (named != comm && !ask_ranks(fleet, options, out, err))
+    bool hang = name && strcmp(name, HANG) == 0;
+    if ((hang || !named) && !judge(fleet, options, out, err))
+        return false;
+    if (!hang && named != comm && !ask_ranks(fleet, options, skills, out, err))
         return false;
     if ((named == comm || (!named && out->coverage.count > 1)) &&
         !compare_ranks(fleet, options, comm, out, err))

@@ -133,6 +133,31 @@ bool prb_job_diagnosis_add(struct prb_job_diagnosis *diagnosis, const json_t *ro
     return true;
 }
 
+bool prb_job_diagnosis_say(struct prb_job_diagnosis *diagnosis, const struct prb_finding *finding,
+                           const struct prb_rank_set *ranks, struct prb_error *err)
+{
+    if (diagnosis->count == FINDINGS_MAX) {
+        diagnosis->left_out++;
+        return true;
+    }
+    if (!PRB_GROW(diagnosis->findings, diagnosis->count, diagnosis->cap))
+        return prb_nomem(err);
+    struct prb_job_finding *one = &diagnosis->findings[diagnosis->count];
+    *one = (struct prb_job_finding){
+        .severity = finding->severity,
+        .key = key_of(prb_severity_name(finding->severity), finding->skill, finding->finding,
+                      finding->where),
+        .skill = strdup(finding->skill),
+        .finding = strdup(finding->finding),
+        .where = finding->where ? strdup(finding->where) : NULL,
+        .next = finding->next ? strdup(finding->next) : NULL,
+        .order = diagnosis->count++,
+    };
+    return (one->key && one->skill && one->finding && (one->where || !finding->where) &&
+            (one->next || !finding->next) && (!ranks || prb_rank_set_unite(&one->ranks, ranks))) ||
+           prb_nomem(err);
+}
+
 static int worst_first(const void *a, const void *b)
 {
     const struct prb_job_finding *x = a, *y = b;

@@ -35,6 +35,57 @@ def ranks_of(text):
         yield from range(int(first), int(last or first) + 1)
 
 
+def findings(done):
+    return [(one["severity"], one["ranks"]) for one in done.json["findings"] if one["skill"] == "hang"]
+
+
+@pytest.mark.parametrize("case,guilty", [("reader", 2), ("skip", 0), ("stop", 1)])
+def test_skill(hang, ask, case, guilty):
+    """The skill `hang` of a job is its verdict: the odd rank first, who waits below it, and no rank judged by itself."""
+    address, pids = hang(case, guilty)
+    done = ask("-t", address, "skill", "run", "hang", "--seconds", 0.5, "--json")
+    assert done.status == 1 and findings(done) == [("high", str(guilty)), ("info", others(guilty))], done.out
+    verdict = ask("-t", address, "hang", "--every", 0.5, "-f", "json").json
+    (cause,), (waiting,) = verdict["cause"], verdict["waiting"]
+    first, second = done.json["findings"]
+    assert first["finding"].startswith("it " + cause["text"].split(":")[0]) and "hung for" in first["finding"], done.out
+    assert (cause["ranks"], waiting["ranks"]) == (first["ranks"], second["ranks"])
+    assert second["finding"].startswith("they wait in ") and second["where"].endswith(" in " + waiting["site"].split(" ")[0]), done.out
+    assert "kill -CONT {}".format(pids[guilty]) == first["next"] if case == "stop" else "{}:{} ".format(address, guilty) in first["next"]
+    text = ask("-t", address, "skill", "run", "hang", "--seconds", 0.5).out
+    assert text.startswith("high   rank {}: it is ".format(guilty)) and "\ninfo   ranks {} (3 of 4): they wait in all_reduce".format(others(guilty)) in text, text
+
+
+def others(guilty):
+    return {0: "1-3", 1: "0,2-3", 2: "0-1,3"}[guilty]
+
+
+def test_skills_of_hung_job(hang, ask):
+    """All skills: the verdict comes first, and nothing that a waiting rank says of itself is as bad."""
+    address, _ = hang("reader", 1)
+    done = ask("-t", address, "skill", "run", "--seconds", 0.5, "--json")
+    told = done.json["findings"]
+    assert done.status == 1 and (told[0]["skill"], told[0]["ranks"], told[0]["severity"]) == ("hang", "1", "high"), done.out
+    assert {one["ranks"] for one in told if one["severity"] == "high"} <= {"1", ""}, done.out
+    assert {"health", "slow", "comm"} <= {one["skill"] for one in told}, done.out
+
+
+def test_skill_of_lost_rank(hang, ask):
+    """A rank that is gone is to blame, and the exit status says that not all answered."""
+    address, pids = hang("reader", 3)
+    os.kill(pids[3], 9)
+    done = ask("-t", address, "skill", "run", "hang", "--seconds", 0.5, "--json")
+    assert done.status == 15 and findings(done)[0] == ("high", "3") and done.json["coverage"]["answered"] == "0-2", done.out
+    assert ask("--strict", "-t", address, "skill", "run", "hang", "--seconds", 0.5).out == ""
+
+
+def test_skill_of_slow_job(hang, ask):
+    address, _ = hang("slow", 2)
+    done = ask("-t", address, "skill", "run", "hang", "--seconds", 1, "--json")
+    assert done.status == 0 and done.json["findings"][-1]["finding"].startswith("the job goes on: "), done.out
+    assert all(one["severity"] in ("medium", "info") for one in done.json["findings"]), done.out
+
+
 def test_slow_is_not_hung(hang, ask):
     """It sleeps in each step, and the others wait for it, but collectives pass."""
     address, _ = hang("slow", 2)
