@@ -354,6 +354,7 @@ struct prb_bus *prb_bus_open(const struct prb_bus_file *file, const struct prb_b
         prb_error_remedy(err, "install libnats (Debian and Ubuntu: apt install libnats3.4)");
         return NULL;
     }
+    prb_crypto_open(NULL); /* libnats says whether it goes on without */
     struct prb_bus *bus = calloc(1, sizeof *bus);
     if (!bus)
         return PRB_NULL(prb_nomem(err));

@@ -110,6 +110,7 @@ bool prb_nkey_parse_public(const char *text, unsigned char out[PRB_NKEY_BYTES],
 #include "base/lazy.h"
 
 #define FUNCTIONS(F)                                                                               \
+    F(OPENSSL_init_crypto)                                                                         \
     F(EVP_PKEY_new_raw_private_key)                                                                \
     F(EVP_PKEY_new_raw_public_key)                                                                 \
     F(EVP_PKEY_get_raw_public_key)                                                                 \
@@ -162,6 +163,14 @@ PRB_DLOPEN_NOTE(crypto, PRB_SONAME_CRYPTO, "suggested", "keys of jobs of many ma
 static struct prb_lazy library = {PRB_SONAME_CRYPTO, names, &crypto, sizeof names / sizeof *names,
                                   false};
 
+bool prb_crypto_open(struct prb_error *err)
+{
+    /* The first to call it decides. */
+    return prb_lazy_open(&library, err) &&
+           (crypto.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) == 1 ||
+            prb_fail(err, PRB_NOMEM, "libcrypto does not start"));
+}
+
 static void free_pkey(EVP_PKEY *key) { crypto.EVP_PKEY_free(key); }
 static void free_pkey_context(EVP_PKEY_CTX *context) { crypto.EVP_PKEY_CTX_free(context); }
 static void free_md(EVP_MD_CTX *context) { crypto.EVP_MD_CTX_free(context); }
@@ -196,7 +205,7 @@ static bool fill_public(struct prb_nkey *key, struct prb_error *err)
 
 bool prb_nkey_make(struct prb_nkey *out, struct prb_error *err)
 {
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     if (getrandom(out->secret, sizeof out->secret, 0) != sizeof out->secret)
         return prb_fail_sys(err, errno, "random bytes");
@@ -213,14 +222,14 @@ bool prb_nkey_parse(const char *seed, struct prb_nkey *out, struct prb_error *er
     explicit_bzero(raw, sizeof raw);
     if (!good)
         return prb_fail(err, PRB_CORRUPT, "that is not the secret key of a user (SU...)");
-    return prb_lazy_open(&library, err) && fill_public(out, err);
+    return prb_crypto_open(err) && fill_public(out, err);
 }
 
 bool prb_nkey_sign(const struct prb_nkey *key, const void *data, size_t len,
                    unsigned char out[PRB_NKEY_SIGNATURE], struct prb_error *err)
 {
     size_t size = PRB_NKEY_SIGNATURE;
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     PRB_AUTO(pkey) EVP_PKEY *made = secret_key(key->secret);
     PRB_AUTO(md) EVP_MD_CTX *context = crypto.EVP_MD_CTX_new();
@@ -233,7 +242,7 @@ bool prb_nkey_sign(const struct prb_nkey *key, const void *data, size_t len,
 bool prb_nkey_verify(const unsigned char public[PRB_NKEY_BYTES], const void *data, size_t len,
                      const unsigned char signature[PRB_NKEY_SIGNATURE], struct prb_error *err)
 {
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     PRB_AUTO(pkey)
     EVP_PKEY *key =
@@ -247,7 +256,7 @@ bool prb_nkey_verify(const unsigned char public[PRB_NKEY_BYTES], const void *dat
 bool prb_exchange_make(struct prb_exchange *out, struct prb_error *err)
 {
     size_t len = PRB_SECRET;
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     if (getrandom(out->secret, sizeof out->secret, 0) != sizeof out->secret)
         return prb_fail_sys(err, errno, "random bytes");
@@ -284,7 +293,7 @@ bool prb_exchange_secret(const struct prb_exchange *own, const unsigned char oth
     bool own_first = memcmp(first, own->public, PRB_SECRET) == 0;
     memcpy(both, first, PRB_SECRET);
     memcpy(both + PRB_SECRET, own_first ? other : own->public, PRB_SECRET);
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     bool good = derive(own, other, shared);
     if (good)
@@ -298,7 +307,7 @@ bool prb_exchange_secret(const struct prb_exchange *own, const unsigned char oth
 bool prb_secret_sign(const unsigned char secret[PRB_SECRET], const void *data, size_t len,
                      unsigned char out[PRB_SECRET], struct prb_error *err)
 {
-    return prb_lazy_open(&library, err) &&
+    return prb_crypto_open(err) &&
            (crypto.HMAC(crypto.EVP_sha256(), secret, PRB_SECRET, data, len, out, NULL) ||
             refuses(err, "an authentication code"));
 }
@@ -314,7 +323,7 @@ bool prb_secret_verify(const unsigned char secret[PRB_SECRET], const void *data,
 
 bool prb_digest(const void *data, size_t len, unsigned char out[32], struct prb_error *err)
 {
-    return prb_lazy_open(&library, err) &&
+    return prb_crypto_open(err) &&
            (crypto.EVP_Digest(data, len, out, NULL, crypto.EVP_sha256(), NULL) == 1 ||
             refuses(err, "a digest"));
 }
@@ -399,7 +408,7 @@ bool prb_certificate_make(struct prb_certificate *out, struct prb_error *err)
 {
     unsigned char secrets[2][PRB_NKEY_BYTES];
     *out = (struct prb_certificate){0};
-    if (!prb_lazy_open(&library, err))
+    if (!prb_crypto_open(err))
         return false;
     if (getrandom(secrets, sizeof secrets, 0) != sizeof secrets)
         return prb_fail_sys(err, errno, "random bytes");
@@ -425,6 +434,8 @@ static bool without(struct prb_error *err)
     prb_fail(err, PRB_UNSUPPORTED, "this probing was built without libcrypto, which makes keys");
     return prb_error_remedy(err, "install libssl-dev and build again");
 }
+
+bool prb_crypto_open(struct prb_error *err) { return without(err); }
 
 bool prb_nkey_make(struct prb_nkey *out, struct prb_error *err)
 {

@@ -20,6 +20,10 @@ struct prb_nkey {
     unsigned char secret[PRB_NKEY_BYTES], public[PRB_NKEY_BYTES];
 };
 
+/* libcrypto is there, and stays as it is when the process ends: a thread of libnats may be in it
+ * still.  Before anything else that uses it. */
+bool prb_crypto_open(struct prb_error *err);
+
 bool prb_nkey_make(struct prb_nkey *out, struct prb_error *err);
 /* CORRUPT: not the text of a user's secret; what is wrong of it is told, not the text. */
 bool prb_nkey_parse(const char *seed, struct prb_nkey *out, struct prb_error *err);

@@ -9,3 +9,7 @@ check_PROGRAMS += %D%/fake_hosts
 tests_fleet_fake_hosts_LDADD = libprb.la $(JANSSON_LIBS) -lpthread
 PYTESTS += %D%/test_many_ranks.py %D%/test_nemesis.py %D%/test_job_on_hosts.py
 EXTRA_DIST += %D%/fakes.py %D%/record.py %D%/corpus/stacks.json
+# Preloaded by test_login.py.
+check_LTLIBRARIES += %D%/exit_locks.la
+tests_fleet_exit_locks_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+tests_fleet_exit_locks_la_LIBADD = -ldl -lpthread

@@ -1,4 +1,4 @@
-"""Logins on the bus, seen by a server of the test's own: what one of 256 nonces does to libnats."""
+"""Logins on the bus: what one of 256 nonces does to libnats, seen by a server of the test's own; and what is left of one at the end."""
 
 import base64
 import json
@@ -58,3 +58,16 @@ def test_a_signature_that_begins_with_a_zero(tmp_path):
     assert logins[0] is None, "no login that cannot succeed"
     signature = base64.urlsafe_b64decode(logins[1]["sig"] + "==")
     assert logins[1]["nkey"] == key.text and signature == key.sign(other.encode())
+
+
+def test_what_threads_may_use_stays_at_the_end():
+    """The process ends beside threads of libnats, which may be in libcrypto: it is left as it is."""
+    bus = Bus()
+    try:
+        bus.up()
+        library = os.path.join(os.environ["BUILDDIR"], "tests", "fleet", ".libs", "exit_locks.so")
+        assert os.path.exists(library)
+        done = bus.run("cluster", "ranks", environment={"LD_PRELOAD": library})
+        assert done.returncode == 0, done.stderr
+    finally:
+        bus.remove()
