@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 
 #define SEARCH 10.0     /* s between two looks at processes that are new */
 #define SEARCH_ALL 60.0 /* the same, at all */
-#define LOOKS 2         /* at one that is new */
+#define LOOKS PRB_COLLECT_LOOKS
 
 static ino_t mounts_of(int proc, const char *pid)
 {
@@ -74,19 +75,6 @@ static bool look_at(struct prb_collection *collection, pid_t pid, struct prb_err
     return true;
 }
 
-/*
- * How often a process was looked at in the last searches: one enters its container a moment after
- * it has begun, and seldom later.  The pids of a search ascend, as those of the last.
- */
-static unsigned looks_at(const struct prb_collection *collection, size_t *at, pid_t pid)
-{
-    while (*at < collection->found_count && collection->found[*at].pid < pid)
-        ++*at;
-    return *at < collection->found_count && collection->found[*at].pid == pid
-               ? collection->found[*at].looks
-               : 0;
-}
-
 static bool is_of_another(int proc, const char *pid, ino_t own)
 {
     struct stat st;
@@ -96,44 +84,55 @@ static bool is_of_another(int proc, const char *pid, ino_t own)
     return mounts && mounts != own;
 }
 
-static bool search(struct prb_collection *collection, int proc, DIR *dir, bool all,
-                   struct prb_error *err)
+static bool list(struct prb_collection *collection)
 {
+    int fd = collection->proc ? -1 : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && !(collection->proc = fdopendir(fd)))
+        close(fd);
+    return collection->proc;
+}
+
+/*
+ * /proc has processes by their pids, and these ascend as they are given: what is new stands behind
+ * the newest one of an earlier search.  Which is that before the last, as a process enters its
+ * container a moment after it has begun.
+ */
+static bool search(struct prb_collection *collection, bool all, struct prb_error *err)
+{
+    long *ends = collection->searched_to, at = all ? 0 : ends[0], end = at;
+    int proc = dirfd(collection->proc);
     ino_t own = mounts_of(proc, "self");
-    struct prb_searched *found = NULL;
-    size_t count = 0, cap = 0, at = 0;
     bool good = true;
-    for (struct dirent *entry; own && good && (entry = readdir(dir));) {
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-            continue;
-        pid_t pid = (pid_t)atol(entry->d_name);
-        unsigned looks = all ? 0 : looks_at(collection, &at, pid);
-        if (looks < LOOKS && is_of_another(proc, entry->d_name, own))
-            good = look_at(collection, pid, err);
-        if (PRB_GROW(found, count, cap))
-            found[count++] = (struct prb_searched){pid, looks < LOOKS ? looks + 1 : looks};
+    seekdir(collection->proc, at);
+    for (struct dirent *entry; own && good && (entry = readdir(collection->proc));) {
+        long pid = atol(entry->d_name);
+        if (pid > collection->newest && !all)
+            break; /* from before pids were given from the first one on again */
+        if (pid > 0 && pid <= collection->newest)
+            end = at;
+        if (pid > 0 && is_of_another(proc, entry->d_name, own))
+            good = look_at(collection, (pid_t)pid, err);
+        at = telldir(collection->proc);
     }
-    free(collection->found);
-    collection->found = found;
-    collection->found_count = count;
+    memmove(ends, ends + 1, (LOOKS - 1) * sizeof *ends);
+    ends[LOOKS - 1] = end;
     return good;
 }
 
-/* The pid that was given last, the end of proc_loadavg(5): while it is the same nothing has begun. */
+/* The pid that was given last, the end of proc_loadavg(5): while it is the same nothing has begun.
+ * LONG_MAX: it is not known. */
 static long newest_pid(void)
 {
     char text[128];
     const char *last =
         prb_read_text("/proc/loadavg", text, sizeof text) > 0 ? strrchr(text, ' ') : NULL;
-    return last ? atol(last + 1) : -1;
+    return last ? atol(last + 1) : LONG_MAX;
 }
 
 /* Each that is new was looked at as often as it is. */
-static bool is_known_to_all(struct prb_collection *collection)
+static bool is_known_to_all(struct prb_collection *collection, long newest)
 {
-    long newest = newest_pid();
-    bool same = newest >= 0 && newest == collection->newest;
-    collection->newest = newest;
+    bool same = newest < LONG_MAX && newest == collection->newest;
     collection->looked = same ? collection->looked + (collection->looked < LOOKS) : 0;
     return collection->looked == LOOKS;
 }
@@ -143,16 +142,18 @@ bool prb_collection_search(struct prb_collection *collection, struct prb_error *
     double time = prb_clock_s();
     if (collection->searched > 0 && time < collection->searched + SEARCH)
         return true;
-    bool all = collection->searched_all <= 0 || time >= collection->searched_all + SEARCH_ALL;
+    long newest = newest_pid();
+    bool anew = newest < collection->newest; /* they are given from the first one on again */
+    bool all =
+        anew || collection->searched_all <= 0 || time >= collection->searched_all + SEARCH_ALL;
+    bool known = is_known_to_all(collection, newest);
     collection->searched = time;
-    if (is_known_to_all(collection) && !all)
+    collection->newest = newest;
+    if (anew)
+        memset(collection->searched_to, 0, sizeof collection->searched_to);
+    if ((known && !all) || !list(collection))
         return true;
     if (all)
         collection->searched_all = time;
-    PRB_AUTO_FD int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int copy = proc >= 0 ? openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    PRB_AUTO(dir) DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!dir && copy >= 0)
-        close(copy);
-    return !dir || search(collection, proc, dir, all, err);
+    return search(collection, all, err);
 }

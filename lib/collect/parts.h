@@ -2,6 +2,7 @@
 #ifndef PRB_COLLECT_PARTS_H
 #define PRB_COLLECT_PARTS_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "host/cgroup.h"
@@ -88,10 +89,7 @@ extern const size_t prb_collect_rule_count;
 /* ---- processes.c: all of them ---- */
 
 #define PRB_COLLECTED_MAX 10000
-struct prb_searched { /* a process that was looked at (containers.c) */
-    pid_t pid;
-    unsigned looks;
-};
+#define PRB_COLLECT_LOOKS 2 /* at a process that is new (containers.c) */
 struct prb_collection {
     const char *store; /* folder */
     struct prb_collected *items;
@@ -107,10 +105,11 @@ struct prb_collection {
     double next_gpus; /* s, monotonic: when these are asked again */
     double searched;  /* s, monotonic: when all processes were looked at */
     double searched_all;
-    struct prb_searched *found; /* the processes of then, ascending */
-    size_t found_count;
-    long newest;     /* pid, as they were looked at */
-    unsigned looked; /* so often since it was given */
+    DIR *proc;
+    long
+        searched_to[PRB_COLLECT_LOOKS]; /* where in it the last searches ended, the last one last */
+    long newest;                        /* pid, as they were looked at */
+    unsigned looked;                    /* so often since it was given */
     struct prb_listed {
         ino_t inode;
         struct timespec changed; /* 0: it may change without a change of this */

@@ -74,7 +74,8 @@ void prb_collection_deinit(struct prb_collection *collection)
         forget(collection, collection->count - 1);
     free(collection->items);
     free(collection->files);
-    free(collection->found);
+    if (collection->proc)
+        closedir(collection->proc);
     prb_cgroup_mounts_deinit(&collection->mounts);
 }
 
