@@ -1,6 +1,7 @@
 /* Processes that are debugged through a server, each by one session at a time; some stay stopped
  * for the next session. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,8 +10,8 @@
 #include "proc/stat.h"
 
 #define GONE_PID (-1)
-#define LEAVING_S 5 /* for a session to leave its process */
-#define MOMENT_S 1  /* for a session to notice that its client is gone */
+#define LEAVING_S 20 /* for a session to leave its process, or to take it */
+#define MOMENT_S 1   /* for a client to go that has a connection still: it may be ending */
 
 static void take_event(void *context, const char *event, json_t *body)
 {
@@ -135,16 +136,22 @@ static bool open_backend(struct prb_dap_server *server, struct prb_dap_debuggee 
     return backend != NULL;
 }
 
-/* The lock is held.  Wait for a process that a session is leaving, and for MOMENT_S for one whose
- * client may be gone unnoticed: clients that restart connect at once. */
+static bool is_client_gone(const struct prb_dap_session *session)
+{
+    struct pollfd fd = {.fd = session->in, .events = POLLRDHUP};
+    return poll(&fd, 1, 0) == 1;
+}
+
+/* The lock is held.  Wait for a process that a session is leaving, or will as soon as it sees that
+ * its client is gone: clients that restart connect at once. */
 static struct prb_dap_debuggee *find_settled(struct prb_dap_server *server, pid_t pid)
 {
     struct prb_dap_debuggee *debuggee;
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     while ((debuggee = find(server, pid)) && (debuggee->owner || !debuggee->backend)) {
         struct timespec until = now;
-        until.tv_sec += debuggee->owner ? MOMENT_S : LEAVING_S;
+        until.tv_sec += debuggee->owner && !is_client_gone(debuggee->owner) ? MOMENT_S : LEAVING_S;
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
             break;
     }

@@ -112,7 +112,7 @@ static bool make_room(struct prb_dap_server *server)
         oldest->closed = true;
         shutdown(oldest->fd, SHUT_RDWR);
     }
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ROOM_S;
     while (server->strangers >= PRB_DAP_STRANGERS_MAX)
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
@@ -237,7 +237,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
 static void end_sessions(struct prb_dap_server *server, double wait_s)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)wait_s;
     pthread_mutex_lock(&server->lock);
     while (server->sessions && wait_s > 0 &&
@@ -367,7 +367,7 @@ bool prb_dap_listen(const struct prb_dap_listen_options *options, struct prb_err
     server->options = options;
     server->listening = -1;
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->changed, NULL);
+    prb_clock_cond_init(&server->changed);
     bool good = run(server, err);
     if (server->listening >= 0) {
         close(server->listening);
