@@ -1,4 +1,4 @@
-"""Keeps some MB more each second, as a list of a type of its own."""
+"""Keeps 2 MB more each second, as a list of a type of its own, until that is 2 GB."""
 
 import time
 
@@ -11,6 +11,8 @@ class Sample:
 
 kept = []
 print("ready", flush=True)
-while True:
-    kept.extend(Sample("x" * 20000) for _ in range(100))
+while len(kept) < 100000:
+    kept.extend(Sample("x" * 20000) for _ in range(10))
     time.sleep(0.1)
+while True:
+    time.sleep(1)
