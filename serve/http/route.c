@@ -78,18 +78,28 @@ bool prb_question_address(const struct prb_serve_job *job, prb_addr *out, struct
 
 /* ---- finding ---- */
 
-/* A job's name may have slashes, which arrive as such, however they were written. */
+/* A job's name may have slashes, which arrive as such, however they were written.  What stands for a
+ * {} at the end has none. */
 static bool fits_job(const char *form, const char *path, char part[3][256])
 {
     static const char before[] = "/api/v1/jobs/", mark[] = "{}";
-    size_t len = sizeof before - 1, path_len = strlen(path);
+    size_t len = sizeof before - 1, path_len = strlen(path), rest_len;
     if (strncmp(form, before, len) != 0 || strncmp(form + len, mark, sizeof mark - 1) != 0 ||
         strncmp(path, before, len) != 0)
         return false;
     const char *rest = form + len + sizeof mark - 1;
-    size_t others = len + strlen(rest);
+    rest_len = strlen(rest);
+    if (rest_len >= 2 && strcmp(rest + rest_len - 2, mark) == 0) {
+        const char *last = strrchr(path, '/') + 1;
+        if (!*last || strlen(last) >= sizeof part[1])
+            return false;
+        snprintf(part[1], sizeof part[1], "%s", last);
+        path_len -= strlen(last);
+        rest_len -= 2;
+    }
+    size_t others = len + rest_len;
     if (path_len <= others || path_len - others >= sizeof part[0] ||
-        strcmp(path + path_len - strlen(rest), rest) != 0)
+        strncmp(path + path_len - rest_len, rest, rest_len) != 0)
         return false;
     snprintf(part[0], sizeof part[0], "%.*s", (int)(path_len - others), path + len);
     return true;
@@ -242,13 +252,13 @@ static unsigned find(struct prb_serve_job *job)
     size_t longest = 0;
     for (size_t i = 0; prb_routes[i]; i++) { /* the one whose end is not taken for a name's */
         const struct prb_route *route = prb_routes[i];
-        char part[3][256];
+        char part[3][256] = {{0}};
         if (strlen(route->path) <= longest || !fits_job(route->path, question->path, part))
             continue;
         longest = strlen(route->path);
         methods = route->methods;
         job->route = methods & question->method ? route : NULL;
-        memcpy(job->part[0], part[0], sizeof part[0]);
+        memcpy(job->part, part, sizeof part);
     }
     return methods;
 }

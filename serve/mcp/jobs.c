@@ -251,23 +251,6 @@ bool prb_mcp_job_profile(struct prb_mcp_call *call, const char *seconds, const c
 
 /* ---- diagnose ---- */
 
-static void add_finding(json_t *findings, const char *severity, const json_t *part,
-                        const char *target)
-{
-    const char *ranks = json_string_value(json_object_get(part, "ranks"));
-    const char *text = json_string_value(json_object_get(part, "text"));
-    const char *site = json_string_value(json_object_get(part, "site"));
-    size_t job = prb_fleet_job_length(target);
-    PRB_AUTO(prb_buf) struct prb_buf next = {0};
-    prb_buf_addf(&next, "probing -t %.*s:%s backtrace --native --locals", (int)job, target,
-                 ranks ? ranks : "");
-    json_array_append_new(
-        findings, json_pack("{s:s,s:o,s:o,s:o}", "severity", severity, "finding",
-                            json_sprintf("rank %s %s", ranks ? ranks : "?", text ? text : ""),
-                            "where", site && *site ? prb_json_text(site) : json_null(), "next",
-                            prb_json_text(next.data)));
-}
-
 #define STEPS                                                                                      \
     "SELECT rank, host, count(*) AS steps, max(coalesce(global_step, local_step)) AS step, "       \
     "avg(step_duration_sec) AS mean, max(step_duration_sec) AS longest, avg(data) AS data, "       \
@@ -285,10 +268,9 @@ static bool diagnose_slow(struct prb_mcp_call *call, struct prb_error *err)
     static const struct {
         const char *title, *sql;
     } tables[] = {{"Steps of the last minute", STEPS}, {"Ranks that came last", WAITS}};
-    json_t *findings = json_array(), *told_tables = json_array(), *row;
+    json_t *findings = json_object_get(call->result, "findings"),
+           *told_tables = json_object_get(call->result, "tables"), *row;
     size_t i;
-    json_object_set_new(call->result, "findings", findings);
-    json_object_set_new(call->result, "tables", told_tables);
     for (size_t k = 0; k < 2; k++) {
         const char *words[] = {"query", "--format=json", "--", tables[k].sql, NULL};
         json_auto_t *told = ask(call, words, err);
@@ -322,72 +304,49 @@ static bool diagnose_slow(struct prb_mcp_call *call, struct prb_error *err)
     return true;
 }
 
-/* What skills find in each rank, like findings together; name NULL: all but hang, which the job's
- * verdict is for. */
-static bool add_skills(struct prb_mcp_call *call, const char *name, struct prb_error *err)
+/* The worst first, else as they are. */
+static void sort_findings(json_t *findings)
 {
-    const json_t *seconds = json_object_get(call->arguments, "seconds");
-    const char *words[] = {"skill", "run", "--json", NULL, NULL, NULL};
-    json_t *findings = json_object_get(call->result, "findings"), *row;
-    char text[40];
-    size_t count = 3, i;
-    snprintf(text, sizeof text, "--seconds=%.3f", seconds ? json_number_value(seconds) : 0);
-    if (name)
-        words[count++] = name;
-    if (seconds)
-        words[count++] = text;
-    json_auto_t *told = ask(call, words, err);
-    if (!told)
-        return false;
-    json_array_foreach(json_object_get(told, "findings"), i, row)
-    {
-        const char *of = json_string_value(json_object_get(row, "skill"));
-        if (name || !of || strcmp(of, "hang") != 0)
-            json_array_append(findings, row);
-    }
-    if (!json_object_get(call->result, "notes"))
-        json_object_set_new(call->result, "notes", json_array());
-    json_array_extend(json_object_get(call->result, "notes"), json_object_get(told, "notes"));
-    return true;
-}
-
-static bool diagnose_hang(struct prb_mcp_call *call, struct prb_error *err)
-{
-    const json_t *seconds = json_object_get(call->arguments, "seconds");
-    char every[40];
-    snprintf(every, sizeof every, "--every=%.3f", seconds ? json_number_value(seconds) : 2.0);
-    const char *words[] = {"hang", "--format=json", every, NULL};
-    json_auto_t *told = ask(call, words, err);
-    const char *target = json_string_value(json_object_get(call->result, "target"));
-    json_t *findings = json_array(), *part;
+    json_t *sorted = json_array(), *one;
     size_t i;
-    json_object_set_new(call->result, "findings", findings);
-    json_object_set_new(call->result, "tables", json_array());
-    if (!told)
-        return false;
-    bool hung = json_is_true(json_object_get(told, "hung"));
-    json_array_foreach(json_object_get(told, "cause"), i, part)
-        add_finding(findings, hung ? "high" : "info", part, target);
-    json_array_foreach(json_object_get(told, "slow"), i, part)
-        add_finding(findings, "medium", part, target);
-    json_array_foreach(json_object_get(told, "waiting"), i, part)
-        add_finding(findings, "info", part, target);
-    json_object_set_new(call->result, "notes", json_pack("[O]", json_object_get(told, "summary")));
-    return true;
+    for (int severity = PRB_SEVERITY_HIGH; severity >= PRB_SEVERITY_INFO; severity--)
+        json_array_foreach(findings, i, one)
+        {
+            const char *name = json_string_value(json_object_get(one, "severity"));
+            if (name && strcmp(name, prb_severity_name((enum prb_severity)severity)) == 0)
+                json_array_append(sorted, one);
+        }
+    json_array_clear(findings);
+    json_array_extend(findings, sorted);
+    json_decref(sorted);
 }
 
 bool prb_mcp_job_diagnose(struct prb_mcp_call *call, struct prb_error *err)
 {
+    const json_t *seconds = json_object_get(call->arguments, "seconds");
     const char *skill = json_string_value(json_object_get(call->arguments, "skill"));
-    if (skill && strcmp(skill, "hang") == 0)
-        return diagnose_hang(call, err);
-    if (skill && strcmp(skill, "slow") == 0)
-        return diagnose_slow(call, err) && add_skills(call, skill, err);
-    if (!skill || strcmp(skill, "diagnose") == 0)
-        return diagnose_hang(call, err) && add_skills(call, NULL, err);
-    json_object_set_new(call->result, "findings", json_array());
+    const char *words[8] = {"skill", "--json"};
+    json_t *findings = json_array();
+    size_t count = 2;
+    char text[40];
+    snprintf(text, sizeof text, "--seconds=%.3f", seconds ? json_number_value(seconds) : 0);
+    if (seconds)
+        words[count++] = text;
+    words[count++] = "--";
+    words[count++] = "run";
+    if (skill)
+        words[count++] = skill;
+    json_object_set_new(call->result, "findings", findings);
     json_object_set_new(call->result, "tables", json_array());
-    return add_skills(call, skill, err);
+    if (skill && strcmp(skill, "slow") == 0 && !diagnose_slow(call, err))
+        return false;
+    json_auto_t *told = ask(call, words, err);
+    if (!told)
+        return false;
+    json_array_extend(findings, json_object_get(told, "findings"));
+    sort_findings(findings);
+    json_object_set(call->result, "notes", json_object_get(told, "notes"));
+    return true;
 }
 
 void prb_mcp_add_jobs(struct prb_mcp_call *call)

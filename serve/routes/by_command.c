@@ -7,6 +7,7 @@
 #include "serve/text/command.h"
 
 #define SAID_MAX 4096
+#define FOUND 1 /* exit status of no error (PRB_CODES) */
 
 struct output {
     struct prb_serve_job *job;
@@ -64,6 +65,12 @@ static void split(const char *said, struct prb_error *err, enum prb_code code)
     prb_error_remedy(err, "%.*s", (int)remedy_len, remedy);
 }
 
+/* Not all ranks answered; or what was looked for was found, as by `skill run` something bad. */
+static bool is_answer(int status, const struct prb_buf *body)
+{
+    return status <= 0 || (body->len && (status == FOUND || status == prb_code_exit(PRB_PARTIAL)));
+}
+
 static bool fail(int status, const struct prb_buf *said, struct prb_error *err)
 {
     split(said->data ? said->data : "", err, prb_command_code(status));
@@ -80,7 +87,7 @@ bool prb_answer_by_command(struct prb_serve_job *job, const char *const *words, 
     bool ok = prb_command_run(&run, &status, err);
     if (ok && status < 0 && !job->answer->truncated)
         ok = prb_fail(err, PRB_TIMEOUT, "it took too long");
-    else if (ok && status > 0 && !(status == prb_code_exit(PRB_PARTIAL) && job->answer->body.len))
+    else if (ok && !is_answer(status, &job->answer->body))
         ok = fail(status, &output.said, err);
     prb_buf_deinit(&output.said);
     return ok;

@@ -87,6 +87,38 @@ def test_hang(server, job):
     assert text.startswith(job.name + ": 4 ranks on 1 host") and "next     probing -t @{}:".format(job.name) in text, text
 
 
+def test_skills(server, job):
+    """What a skill finds in each rank, as the command says it: alike ones once, with their ranks."""
+    told = server.post(job.path + "/skills/health", {}).json
+    assert "findings" in told, told
+    (finding,) = told["findings"]
+    assert finding["ranks"] == "0-3" and finding["skill"] == "health" and told["coverage"]["answered"] == "0-3", told
+    assert server.post(job.path + "/skills/health?format=text", {}).text.startswith("info   ranks 0-3 (4 of 4): it runs")
+    assert server.post(job.path + ":1-2/skills/health", {}).json["coverage"]["expected"] == 2
+    for name, body, status in (("nothing", {}, 404), ("crash", {}, 400), ("--help", {}, 404), ("health", {"seconds": 0}, 400), ("health", {"name": "x"}, 400)):
+        assert server.post(job.path + "/skills/" + name, body).status == status, (name, body)
+
+
+def test_skills_that_find(server):
+    """A finding of severity high is an answer, of a job and of a process, by each route; the stopped rank comes first."""
+    job = Job("found {}".format(os.getpid()), 2)
+    pid = job.ranks[1].pid
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        for name in ("health", "hang", "diagnose"):
+            told = server.post(job.path + "/skills/" + name, {"seconds": 0.5})
+            assert told.status == 200, told.text
+            first = told.json["findings"][0]
+            assert (first["severity"], first["ranks"]) == ("high", "1") and "stopped" in first["finding"], told.text
+        told = tool(server, "diagnose", target="@" + job.name, seconds=0.5)
+        assert (told["findings"][0]["skill"], told["findings"][0]["ranks"], told["findings"][0]["next"]) == ("hang", "1", "kill -CONT {}".format(pid))
+        said = server.post("/api/v1/command", {"words": ["skill", "run", "health"], "pid": pid})
+        assert said.status == 200 and said.text.startswith("high   the process is stopped"), said.text
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        job.end()
+
+
 def test_query(server, job):
     for ask in (lambda sql: server.post(job.path + "/query", {"sql": sql}), lambda sql: server.ask(job.path + "/query?sql=" + urllib.parse.quote(sql))):
         told = ask("SELECT rank, pid FROM system.process ORDER BY rank").json
@@ -158,7 +190,7 @@ def test_agents(server, job):
     assert told["columns"] == ["rank", "pid"] and told["rows"] == [[rank, job.ranks[rank].pid] for rank in range(3)] and told["truncated"]
     told = tool(server, "diagnose", target=target, seconds=0.5)
     assert told["coverage"]["answered"] == "0-3" and all("probing -t " + target in one["next"] for one in told["findings"] if one["next"]), told
-    assert {"health", "nan", "comm"} <= {one.get("skill") for one in told["findings"]} and {one.get("ranks") for one in told["findings"] if one.get("skill") == "health"} == {"0-3"}
+    assert {"health", "hang", "nan", "comm"} <= {one.get("skill") for one in told["findings"]} and {one.get("ranks") for one in told["findings"] if one.get("skill") == "health"} == {"0-3"}
     told = tool(server, "profile", target=target, seconds=2, mode="wall")
     assert told["coverage"]["answered"] == "0-3" and sorted(one["rank"] for one in told["ranks"]) == [0, 1, 2, 3]
     assert told["samples"] > 0 and any("odd (" in one["path"] for one in told["paths"]), told
