@@ -6,6 +6,7 @@
 #include "cli/cluster/cluster.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "cli/serve/servers.h"
 
 #define LINGER_MOST 1e6 /* s */
 
@@ -75,6 +76,18 @@ static bool attach_hosts(const struct prb_run *run, struct prb_error *err)
     return prb_cluster_attach_hosts(&options, err);
 }
 
+/* What it may do was decided when it was started, and its threads do not let it begin what reads ranks. */
+static void note_server(void)
+{
+    char text[120];
+    int pid = prb_servers_any();
+    if (!pid)
+        return;
+    snprintf(text, sizeof text,
+             "process %d serves here without --agent: the agent is a process beside it", pid);
+    prb_out_note(text);
+}
+
 bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
 {
     struct prb_cluster_attached attached;
@@ -98,6 +111,8 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
         return false;
     printf("this host's agent %s, process %d\n",
            attached.already ? "runs already, and stays as it is" : "is on the bus", attached.pid);
+    if (!attached.already)
+        note_server();
     return prb_cli_cluster_print_own(err);
 }
 

@@ -40,30 +40,46 @@ static bool is_server(int pid)
     return found;
 }
 
-static void note(int folder, const char *name)
+static void note(int pid, const char *place, bool is_url)
 {
     char text[200];
+    snprintf(text, sizeof text, "process %d serves at %.150s%s", pid, place, is_url ? "/" : "");
+    prb_out_note(text);
+}
+
+/* Its pid; 0: it has ended. */
+static int look_at(int folder, const char *name, bool tell)
+{
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     json_t *told = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
     const char *url = json_string_value(json_object_get(told, "url"));
     const char *place = url ? url : json_string_value(json_object_get(told, "socket"));
     int pid = (int)json_integer_value(json_object_get(told, "pid"));
-    if (place && is_server(pid)) {
-        snprintf(text, sizeof text, "process %d serves at %.150s%s", pid, place, url ? "/" : "");
-        prb_out_note(text);
-    }
+    if (!place || !is_server(pid))
+        pid = 0;
+    if (pid && tell)
+        note(pid, place, url != NULL);
     json_decref(told);
     if (fd >= 0)
         close(fd);
+    return pid;
 }
 
-void prb_servers_note(void)
+static int look_at_all(bool tell)
 {
     PRB_AUTO(dir) DIR *folder = open_folder();
+    int any = 0;
     for (const struct dirent *one; folder && (one = readdir(folder));) {
         size_t len = strlen(one->d_name);
         if (len > 11 && strncmp(one->d_name, "serve-", 6) == 0 &&
-            strcmp(one->d_name + len - 5, ".json") == 0)
-            note(dirfd(folder), one->d_name);
+            strcmp(one->d_name + len - 5, ".json") == 0) {
+            int pid = look_at(dirfd(folder), one->d_name, tell);
+            any = pid ? pid : any;
+        }
     }
+    return any;
 }
+
+void prb_servers_note(void) { look_at_all(true); }
+
+int prb_servers_any(void) { return look_at_all(false); }

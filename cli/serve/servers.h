@@ -4,5 +4,7 @@
 
 /* A note for each: its address, without its token. */
 void prb_servers_note(void);
+/* The pid of one of them; 0: there is none. */
+int prb_servers_any(void);
 
 #endif

@@ -7,10 +7,11 @@
 
 /* ---- attach.c: one agent for a user, a host and a pid namespace ---- */
 
-/* The file whose lock the agent has; -1: err. */
-int prb_agent_lock(struct prb_error *err);
-/* False: another process has it, *pid_out; 0: which is not known. */
-bool prb_agent_lock_take(int lock, int *pid_out);
+/* *lock_out: the file whose lock the agent has.  False: another process has it, *pid_out; 0: which is not known; or
+ * err. */
+bool prb_agent_lock_take(int *lock_out, int *pid_out, struct prb_error *err);
+/* Its end, before it is closed: the file is removed. */
+void prb_agent_lock_remove(int lock);
 /* Who has it, for those that find it taken; within: as a thread of another program. */
 bool prb_agent_lock_tell(int lock, bool within);
 

@@ -24,21 +24,38 @@
 #define STARTS 40.0 /* s: a bus has some servers, each with its own time-out */
 #define ENDS 10.0
 #define LOOK_MS 20
+#define LOCK_PATH (PRB_RING_PATH_MAX + 40)
 
 /* Agents of two containers see different ranks. */
-int prb_agent_lock(struct prb_error *err)
+static bool lock_path(char out[LOCK_PATH], struct prb_error *err)
 {
-    char data[PRB_RING_PATH_MAX], path[PRB_RING_PATH_MAX + 40];
+    char data[PRB_RING_PATH_MAX];
     struct stat space;
     if (!prb_ring_data_dir(data, err))
-        return -1;
+        return false;
     if (stat("/proc/self/ns/pid", &space) != 0)
         space.st_ino = 0;
-    snprintf(path, sizeof path, "%s/agent-%lu.lock", data, (unsigned long)space.st_ino);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    snprintf(out, LOCK_PATH, "%s/agent-%lu.lock", data, (unsigned long)space.st_ino);
+    return true;
+}
+
+/* create: 0 or O_CREAT. */
+static int open_lock(int create, struct prb_error *err)
+{
+    char path[LOCK_PATH];
+    if (!lock_path(path, err))
+        return -1;
+    int fd = open(path, O_RDWR | create | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         prb_fail_sys(err, errno, "%s", path);
     return fd;
+}
+
+/* Whose agent has ended removed it since it was opened: the name is another file's, or nobody's. */
+static bool is_removed(int lock)
+{
+    struct stat info;
+    return fstat(lock, &info) == 0 && info.st_nlink == 0;
 }
 
 /* "PID START [within]": who has it; 0: nobody, or it cannot be read.  within_out: may be NULL. */
@@ -58,13 +75,31 @@ static int holder(int lock, bool *within_out)
     return prb_stat_of(folder, &now) && now.field[PRB_STAT_STARTTIME] == started ? pid : 0;
 }
 
-bool prb_agent_lock_take(int lock, int *pid_out)
+bool prb_agent_lock_take(int *lock_out, int *pid_out, struct prb_error *err)
 {
+    *lock_out = -1;
     *pid_out = 0;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+    for (;;) {
+        PRB_AUTO_FD int lock = open_lock(O_CREAT, err);
+        if (lock < 0)
+            return false;
+        if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+            *pid_out = holder(lock, NULL);
+            return false;
+        }
+        if (is_removed(lock))
+            continue;
+        *lock_out = PRB_STEAL_FD(lock);
         return true;
-    *pid_out = holder(lock, NULL);
-    return false;
+    }
+}
+
+void prb_agent_lock_remove(int lock)
+{
+    char path[LOCK_PATH];
+    /* While it is locked nobody has another of this name. */
+    if (!is_removed(lock) && lock_path(path, NULL))
+        unlink(path);
 }
 
 bool prb_agent_lock_tell(int lock, bool within)
@@ -131,6 +166,7 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
     bool good = own.stop_fd >= 0 && prb_agent_lock_tell(lock, false)
                     ? prb_cluster_agent(&own, &err)
                     : prb_fail_sys(&err, errno, "the agent's lock");
+    prb_agent_lock_remove(lock);
     if (!good) {
         flock(lock, LOCK_UN); /* who is told may try again at once */
         tell_error(&told, &err);
@@ -170,12 +206,13 @@ bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
 {
     int told[2];
     *out = (struct prb_cluster_attached){0};
-    PRB_AUTO_FD int lock = prb_agent_lock(err);
-    if (lock < 0)
-        return false;
-    out->already = !prb_agent_lock_take(lock, &out->pid);
-    if (out->already)
-        return true;
+    PRB_AUTO_FD int lock = -1;
+    struct prb_error why = {0};
+    if (!prb_agent_lock_take(&lock, &out->pid, &why)) {
+        if (why.code && err)
+            *err = why;
+        return out->already = !why.code;
+    }
     if (pipe2(told, O_CLOEXEC) != 0)
         return prb_fail_sys(err, errno, "a pipe");
     pid_t child = fork();
@@ -205,12 +242,13 @@ static bool is_held(int lock)
 bool prb_cluster_detach(bool *was_running, struct prb_error *err)
 {
     *was_running = false;
-    PRB_AUTO_FD int lock = prb_agent_lock(err);
+    struct prb_error why = {0};
+    PRB_AUTO_FD int lock = open_lock(0, &why);
     bool within = false;
-    if (lock < 0)
-        return false;
-    if (!is_held(lock))
-        return true;
+    if (lock < 0 && why.sys != ENOENT && err)
+        *err = why;
+    if (lock < 0 || !is_held(lock))
+        return lock >= 0 || why.sys == ENOENT;
     *was_running = true;
     int pid = holder(lock, &within);
     if (pid && within) {

@@ -41,6 +41,7 @@ static void *run(void *context)
     prb_cluster_agent(&within->options, &within->err);
     pthread_mutex_lock(&within->mutex);
     /* Another process may be the agent now. */
+    prb_agent_lock_remove(within->lock);
     close(within->lock);
     within->lock = -1;
     within->ended = true;
@@ -51,8 +52,10 @@ static void *run(void *context)
 
 static void release(struct prb_cluster_within *within)
 {
-    if (within->lock >= 0)
+    if (within->lock >= 0) {
+        prb_agent_lock_remove(within->lock);
         close(within->lock);
+    }
     if (within->stop >= 0)
         close(within->stop);
     pthread_cond_destroy(&within->told);
@@ -98,12 +101,13 @@ bool prb_cluster_within_begin(const struct prb_cluster_agent_options *options,
 {
     *out = NULL;
     *attached = (struct prb_cluster_attached){.pid = (int)getpid()};
-    PRB_AUTO_FD int lock = prb_agent_lock(err);
-    if (lock < 0)
-        return false;
-    attached->already = !prb_agent_lock_take(lock, &attached->pid);
-    if (attached->already)
-        return true;
+    PRB_AUTO_FD int lock = -1;
+    struct prb_error why = {0};
+    if (!prb_agent_lock_take(&lock, &attached->pid, &why)) {
+        if (why.code && err)
+            *err = why;
+        return attached->already = !why.code;
+    }
     attached->pid = (int)getpid();
     struct prb_cluster_within *within = calloc(1, sizeof *within);
     if (!within)

@@ -490,6 +490,37 @@ def test_serve(cluster):
     until(cluster, lambda found: found["answered"] == "0-3")
 
 
+def test_serve_without_agent(cluster):
+    """A server that was not asked to be the agent stays beside it, and `attach` says so; where the last agent has ended no lock is left."""
+    host = cluster.hosts.all[1]
+    assert cluster.at(host, "cluster", "detach").returncode == 0
+    folder = os.path.join(cluster.bus.home, "beside")
+    os.mkdir(folder, 0o700)
+    variables = {"PROBING_DATA_DIR": folder, "XDG_RUNTIME_DIR": folder}
+
+    def locks():
+        return [name for name in os.listdir(folder) if name.startswith("agent-")]
+
+    with subprocess.Popen([*host.enter, PROBING, "serve", "--unix"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", env=dict(cluster.bus.environment, PROBING_STORE="off", **variables)) as server:
+        try:
+            assert server.stdout.readline().endswith("serve.sock\n"), server.stderr.read()
+            pid = inner(host_pid(host, "probing-serve"))
+            done = cluster.at(host, "cluster", "attach", **variables)
+            assert done.returncode == 0 and "note: process {} serves here without --agent".format(pid) in done.stderr, done.stderr
+            assert len(locks()) == 1
+            again = cluster.at(host, "cluster", "attach", **variables)
+            assert "runs already, and stays as it is" in again.stdout and "without --agent" not in again.stderr, again.stderr
+            assert cluster.at(host, "cluster", "detach", **variables).stdout == "this host's agent has ended\n"
+            assert locks() == []
+            assert cluster.at(host, "cluster", "detach", **variables).stdout == "no agent of yours runs on this host\n"
+            assert locks() == []
+        finally:
+            os.kill(host_pid(host, "probing-serve"), signal.SIGTERM)
+        assert server.wait(DEADLINE) == 0
+    cluster.attach(host)
+
+
 def test_launch(cluster):
     """The agent begins beside a job's launcher, and ends with it."""
     host = cluster.hosts.add(3)
