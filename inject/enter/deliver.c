@@ -485,6 +485,8 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
             break;
         }
         if (page->progress >= PRB_STUB_DONE) {
+            /* Its report is stored before; the copy may have been made in another order. */
+            prb_mem_read(mem, at, page, sizeof *page, NULL);
             good = judge(delivery, page, err);
             clear_away(proc, borrowed, mask);
             break;

@@ -176,6 +176,8 @@ static bool copy_chunk(const struct prb_ring_reader *reader, uint32_t chunk,
         atomic_thread_fence(memory_order_seq_cst);
         if (read_state(reader, chunk, &after) &&
             prb_ring_generation(after.state) == prb_ring_generation(words->state)) {
+            /* It is stored before the first row's state, and a copy of both may have been made in another order. */
+            words->earlier = after.earlier;
             *out = PRB_STEAL(copy);
             *skip_out = skip;
             return true;

@@ -18,8 +18,8 @@
 #define WAIT_MORE_NS UINT64_C(1000000000) /* for the end, after the other thread's dump */
 
 static struct prb_crash_record record;
-static _Atomic uint64_t owner;  /* pid << 32 | tid of the thread that dumps; 0: none */
-static volatile uint32_t turns; /* counts dumps that ended */
+static _Atomic uint64_t owner; /* pid << 32 | tid of the thread that dumps; 0: none */
+static _Atomic uint32_t turns; /* counts dumps that ended */
 static _Atomic uint32_t dumps;
 static _Atomic int dumps_of; /* the process that `dumps` counts */
 

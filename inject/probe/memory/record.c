@@ -216,7 +216,8 @@ static void fold(void)
     struct prb_region *region = record.region;
     while (record.cell_count > PRB_REGION_CELLS_MAX / 2 && region->interval < INTERVAL_MOST) {
         struct prb_cell *from = cells_of(region->cells), *to = cells_of(1 - region->cells);
-        __atomic_add_fetch(&region->moves, 1, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&region->moves, 1, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_RELEASE); /* it is odd before any cell changes */
         memset(to, 0, PRB_REGION_CELLS_MAX * sizeof *to);
         record.cell_count = 0;
         for (uint32_t i = 0; i < PRB_REGION_CELLS_MAX; i++) {
@@ -239,7 +240,7 @@ static void fold(void)
         }
         region->interval *= 2;
         region->cells = 1 - region->cells;
-        __atomic_add_fetch(&region->moves, 1, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&region->moves, 1, __ATOMIC_RELEASE);
     }
 }
 

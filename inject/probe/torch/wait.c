@@ -162,14 +162,15 @@ void prb_torch_collective_ends(uint64_t begin, uint64_t now)
     uint64_t before = atomic_load(&last_end);
     while (now > before && !atomic_compare_exchange_weak(&last_end, &before, now)) {
     }
-    atomic_fetch_add_explicit(&ended, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
 
 /* The last one may end a moment after who waited for it went on. */
 uint64_t prb_torch_collectives_waited(uint64_t now)
 {
-    uint64_t from = atomic_load(&last_begin), to = atomic_load(&last_end);
+    /* The counts first: an end that is counted is in last_end. */
     bool all_ended = atomic_load(&ended) >= atomic_load(&begun);
+    uint64_t from = atomic_load(&last_begin), to = atomic_load(&last_end);
     if (!atomic_exchange(&is_reduced, false) || atomic_load(&waits_itself) || !from)
         return 0;
     to = all_ended && to < now ? to : now;
