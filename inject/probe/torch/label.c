@@ -99,14 +99,15 @@ static bool is_of_pytorch(const char *text, size_t len)
 
 /* ---- the table ---- */
 
-/* Its place, or the free one where it would be. */
-static struct label *find(uint64_t hash, const char *text, size_t len)
+/* Its place, or the free one where it would be; somebody else may take that at any time. */
+static struct label *find(uint64_t hash, const char *text, size_t len, bool *is_new_out)
 {
     for (size_t i = hash;; i++) {
         struct label *label = &labels[i & (LABELS_MAX - 1)];
         if (label == labels) /* place 0 is nobody's */
             continue;
         uint64_t there = atomic_load_explicit(&label->hash, memory_order_acquire);
+        *is_new_out = !there;
         if (!there || (there == hash && label->len == len && !memcmp(label->text, text, len)))
             return label;
     }
@@ -122,8 +123,8 @@ static unsigned add(uint64_t hash, const char *text, size_t len)
 {
     unsigned number = 0;
     pthread_mutex_lock(&lock);
-    struct label *label = find(hash, text, len);
-    bool is_new = !atomic_load_explicit(&label->hash, memory_order_relaxed);
+    bool is_new;
+    struct label *label = find(hash, text, len, &is_new);
     if (!is_new || count < LABELS_MAX / 2) {
         number = (unsigned)(label - labels);
         if (is_new) {
@@ -147,10 +148,9 @@ unsigned prb_torch_label(const char *text, size_t len)
     if (len > PRB_TORCH_LABEL_MAX)
         len = PRB_TORCH_LABEL_MAX;
     uint64_t hash = hash_of(text, len);
-    const struct label *label = find(hash, text, len);
-    if (atomic_load_explicit(&label->hash, memory_order_relaxed))
-        return (unsigned)(label - labels);
-    return add(hash, text, len);
+    bool is_new;
+    const struct label *label = find(hash, text, len, &is_new);
+    return is_new ? add(hash, text, len) : (unsigned)(label - labels);
 }
 
 bool prb_torch_label_reduces(unsigned label) { return labels[label].reduces; }
