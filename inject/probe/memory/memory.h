@@ -34,11 +34,16 @@ struct prb_py_api;
 
 #define PRB_MEMORY_FILTER_BITS 19 /* 64 KiB: it has to stay in the CPU's caches */
 
-/* Pages of their own: a child of fork(2) finds zeros here. */
+/* Pages of their own, whatever their size: a child of fork(2) finds zeros here, and nothing beside it is wiped. */
+#ifdef __aarch64__
+#define PRB_MEMORY_PAGE 65536
+#else
+#define PRB_MEMORY_PAGE 4096
+#endif
 struct prb_memory_words {
     uint64_t filter[(1u << PRB_MEMORY_FILTER_BITS) / 64]; /* by address: a sample may have it */
     uint32_t epoch; /* 0: off; another one when the period changed */
-} __attribute__((aligned(4096)));
+} __attribute__((aligned(PRB_MEMORY_PAGE)));
 extern struct prb_memory_words prb_memory_words;
 
 /*
