@@ -85,6 +85,8 @@ void prb_doctor_tell_error(struct prb_doctor *doctor, const char *subject, enum 
     tell(doctor, subject, health, err->remedy, err->text);
 }
 
+bool prb_doctor_for_people(const struct prb_doctor *doctor) { return !doctor->json; }
+
 static bool run_doctor(const struct prb_run *run, struct prb_error *err)
 {
     const char *format = run->options[FORMAT].text;

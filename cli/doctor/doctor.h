@@ -27,6 +27,9 @@ void prb_doctor_tell(struct prb_doctor *doctor, const char *subject, enum prb_he
 void prb_doctor_tell_error(struct prb_doctor *doctor, const char *subject, enum prb_health health,
                            const struct prb_error *err);
 
+/* Whether the text is read by people: JSON has a result for each thing. */
+bool prb_doctor_for_people(const struct prb_doctor *doctor);
+
 typedef void prb_doctor_check(struct prb_doctor *doctor);
 
 /* machine.c */

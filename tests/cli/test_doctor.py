@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -76,6 +77,18 @@ def test_another_users_processes(start, probing):
     told = [one for one in json.loads(done.stdout.decode()) if str(job.pid) in one["text"]]
     assert done.returncode == 0 and told == [{"check": "process", "state": "fails", "text": told[0]["text"], "remedy": told[0]["remedy"]}]
     assert "user id 0" in told[0]["text"] and "root" in told[0]["remedy"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_many_processes_of_another_user_are_one_line(start):
+    jobs = [start("import sys; print('ready', flush=True); sys.stdin.read()") for _ in range(3)]
+    if not shutil.which("setpriv") or subprocess.run(["setpriv", "--reuid=65534", "test", "-x", PROBING]).returncode:
+        pytest.skip("no setpriv, or that user cannot reach the program")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", PROBING, "doctor"],
+                          stdout=subprocess.PIPE, encoding="utf-8", timeout=120)
+    told = [line for line in done.stdout.splitlines() if "belongs to user id 0 " in line]
+    more = re.search(r"; the same of (\d+) more: ", told[0])
+    assert len(told) == 1 and int(more[1]) >= len(jobs) - 1, done.stdout
 
 
 def test_the_other_project_of_this_name(doctor, tmp_path):
