@@ -350,9 +350,9 @@ def answers(target, statements):
 
 # What only torch.distributed and NCCL can answer (tests/comm).
 ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks", "inflight_ops"}
-# Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash, no task.
+# Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash (now, or kept in a folder), no task.
 EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "coll_perf", "proxy_ops", "net_qp", "profiler_counters",
-         "spans", "events", "steps", "training_logs", "exception", "crash", "tasks"}
+         "spans", "events", "steps", "training_logs", "exception", "crash", "crashes", "tasks"}
 
 
 def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):
