@@ -443,6 +443,21 @@ CASE(failing_reads)
         }
 }
 
+/* Characters are counted, not bytes, whether char has a sign or not. */
+static void cut_between_characters(void **state)
+{
+    (void)state;
+    PRB_AUTO(prb_buf) struct prb_buf out = {0};
+    struct prb_text text;
+    prb_text_init(&text, &out, 6);
+    prb_text_add(&text, "a\u00e9\u20acb\U0001f40d");
+    prb_text_add(&text, "z");
+    assert_string_equal(out.data, "a\u00e9\u20acb\U0001f40dz");
+    prb_text_add(&text, "\u00e9");
+    prb_text_finish(&text);
+    assert_string_equal(out.data, "a\u00e9\u20acb\U0001f40d\u2026");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +481,7 @@ int main(void)
         cmocka_unit_test(cyclic_classes),
         cmocka_unit_test(cycles),
         cmocka_unit_test(cut_texts),
+        cmocka_unit_test(cut_between_characters),
         cmocka_unit_test(failing_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void name_of(pid_t pid, char out[32])
         return;
     text[strcspn(text, "\n")] = '\0';
     for (char *at = text; *at; at++)
-        if (*at < 0x20 || *at == 0x7f || *at == '(' || *at == ')')
+        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f || *at == '(' || *at == ')')
             *at = '?';
     snprintf(out, 32, "%s", text);
 }

@@ -58,7 +58,7 @@ void prb_text_add(struct prb_text *text, const char *utf8)
 {
     size_t ascii = 0;
     while (*utf8) {
-        while (utf8[ascii] > 0)
+        while ((signed char)utf8[ascii] > 0) /* char has no sign on AArch64 */
             ascii++;
         if (ascii) {
             prb_text_ascii(text, utf8, ascii);
