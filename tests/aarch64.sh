@@ -7,8 +7,8 @@
 #   short   (unless said) the tests of C but what is slow there, `probing demo`
 #   long    also these, stacks, evaluation, values, profiles, the debugger, gdb and crashes
 # The processor is emulated (qemu-system-aarch64, no KVM): some 20 times slower than this machine.  Needs root.  $SUITE (bookworm) says which
-# Debian, $KERNEL (arm64; arm64-16k has pages of 16 KiB), $ARCHIVE where it is had (this machine's apt sources), $WHEELS a folder that the
-# machine sees as /wheels.
+# Debian, $KERNEL (arm64; arm64-16k has pages of 16 KiB), $ARCHIVE where it is had (this machine's apt sources), $WHEELS a folder of
+# wheels, such as PyTorch's for AArch64, that are unpacked onto its disk when that is made; $LIMIT how long one test program of `long` may take (1200 s).
 # The last line tells what ran, for tests/SYSTEMS.md.  Status 77, with the reason, when there can be no such machine here.
 set -eu
 usage='usage: tests/aarch64.sh DIR [root|build|run COMMAND...|short|long]'
@@ -147,6 +147,12 @@ sync
 busybox poweroff -f
 END
     chmod +x "$dir/root/started"
+    if [ -n "${WHEELS:-}" ]; then
+        packages=$(echo "$dir"/root/usr/bin/python3.*[0-9])
+        packages=$dir/root/usr/local/lib/${packages##*/}/dist-packages
+        mkdir -p "$packages"
+        for wheel in "$WHEELS"/*.whl; do python3 -m zipfile -e "$wheel" "$packages"; done
+    fi
     # 3 GB to spare: PyTorch and a debugger's symbols.
     log disk mke2fs -q -t ext4 -O ^has_journal -E lazy_itable_init=1 -d "$dir/root" "$dir/disk.new" "$(($(du -sm "$dir/root" | cut -f1) * 11 / 10 + 3000))M"
     mv "$dir/disk.new" "$dir/disk"
@@ -179,15 +185,14 @@ in_machine() {
         for word; do printf "'%s' " "$(printf %s "$word" | sed "s/'/'\\\\''/g")"; done
         echo
     } >"$job/command"
-    { echo "tree $top ro,cache=loose"; echo "build $dir/build cache=mmap"; [ -z "${WHEELS:-}" ] || echo "wheels /wheels ro"; } >"$job/folders"
+    { echo "tree $top ro,cache=loose"; echo "build $dir/build cache=mmap"; } >"$job/folders"
     : >"$job/output"
     nice -n 10 qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 2000 -accel tcg,thread=multi -display none -monitor none \
         -serial file:"$dir/console.log" -kernel "$dir/vmlinuz" -initrd "$dir/initrd" -append 'console=ttyAMA0 loglevel=4 panic=-1' -no-reboot -nic none \
         -drive file="$dir/disk",format=raw,if=virtio,snapshot=on -device virtio-rng-pci \
         -virtfs local,path="$job",mount_tag=job,security_model=none \
         -virtfs local,path="$top",mount_tag=tree,security_model=none,readonly=on \
-        -virtfs local,path="$dir/build",mount_tag=build,security_model=none \
-        ${WHEELS:+-virtfs local,path="$WHEELS",mount_tag=wheels,security_model=none,readonly=on} &
+        -virtfs local,path="$dir/build",mount_tag=build,security_model=none &
     machine=$!
     tail -n +1 -s 0.2 -f --pid=$machine "$job/output" # ends with the machine
     wait $machine || :
@@ -230,8 +235,8 @@ began=$(date +%s)
 # shellcheck disable=SC2016 # the machine's shell expands these
 in_machine sh -c 'for unit in $1; do echo "== $unit"; timeout 900 "$BUILDDIR/$unit" || echo "== $unit ended with $?"; done
     echo "== probing demo"; if timeout 900 "$PROBING" demo; then echo "[       OK ] demo"; else echo "== probing demo ended with $?"; fi
-    for test in $2; do echo "== $test"; timeout 1200 python3 -m pytest -q -p no:cacheprovider -r fEs "$test" || echo "== $test ended with $?"; done
-    . /etc/os-release; echo "on: $PRETTY_NAME, Linux $(uname -r), $(python3 --version)"' run "$units" "$tests" >"$dir/check.log" 2>&1 || :
+    for test in $2; do echo "== $test"; timeout "$3" python3 -m pytest -q -p no:cacheprovider -r fEs "$test" || echo "== $test ended with $?"; done
+    . /etc/os-release; echo "on: $PRETTY_NAME, Linux $(uname -r), $(python3 --version)"' run "$units" "$tests" "${LIMIT:-1200}" >"$dir/check.log" 2>&1 || :
 # passed, failed, skipped: cases of cmocka and pytest; a program that ended badly without a failed case is one.
 counts=$(awk '/^== .* ended with/ { ended++ }
     /^\[ +OK \]/ { passed++ }
