@@ -102,3 +102,18 @@ void prb_new_file_deinit(struct prb_new_file *file)
     *file = (struct prb_new_file){.fd = -1};
     errno = kept;
 }
+
+FILE *prb_special_open(const char *path, struct prb_error *err)
+{
+    PRB_AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat info;
+    if (fd < 0 && errno == ENXIO && stat(path, &info) == 0 && S_ISFIFO(info.st_mode))
+        return PRB_NULL(prb_fail(err, PRB_IO, "nobody reads the pipe %s", path));
+    if (fd < 0 || fcntl(fd, F_SETFL, O_WRONLY) != 0)
+        return PRB_NULL(prb_fail_sys(err, errno, "%s", path));
+    FILE *file = fdopen(fd, "w");
+    if (!file)
+        return PRB_NULL(prb_nomem(err));
+    (void)PRB_STEAL_FD(fd);
+    return file;
+}

@@ -9,9 +9,11 @@
 #define PRB_BASE_NEW_FILE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 struct prb_new_file {
     int fd;           /* to write to; begin at 0 */
@@ -28,5 +30,8 @@ bool prb_new_file_end(struct prb_new_file *file);
 /* Closes it, and removes it when it did not come to its place. */
 void prb_new_file_deinit(struct prb_new_file *file);
 PRB_DEFINE_AUTO(prb_new_file, struct prb_new_file, prb_new_file_deinit)
+
+/* To write to a pipe or a device.  IO: nobody reads the pipe, which is not waited for. */
+FILE *prb_special_open(const char *path, struct prb_error *err);
 
 #endif

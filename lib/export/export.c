@@ -160,8 +160,10 @@ static bool write_path(const struct prb_exporter *exporter, struct prb_export *e
         return exporter->write_folder(export, path, err);
     if (strcmp(path, "-") == 0)
         return exporter->write(export, stdout, err) && flush(stdout, "standard output", err);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return write_to(exporter, export, fopen(path, "we"), path, err);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        FILE *special = prb_special_open(path, err);
+        return special && write_to(exporter, export, special, path, err);
+    }
     if (!prb_new_file_begin(&file, path, 0666))
         return prb_fail_sys(err, errno, "%s", path);
     int copy = fcntl(file.fd, F_DUPFD_CLOEXEC, 3);

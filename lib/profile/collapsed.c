@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINE_MAX_BYTES (4u << 20)
@@ -49,14 +50,29 @@ static bool take_line(struct prb_profile_box *box, char *line, size_t len)
     return true;
 }
 
+/* Its length, with the end of the line; more than LINE_MAX_BYTES: it is too long. */
+static size_t next_line(FILE *file, char *line)
+{
+    size_t len = 0;
+    for (int c; len <= LINE_MAX_BYTES && (c = getc_unlocked(file)) != EOF;) {
+        line[len++] = (char)c;
+        if (c == '\n')
+            break;
+    }
+    line[len] = '\0';
+    return len;
+}
+
 static bool read_lines(struct prb_profile_box *box, FILE *file, const char *path,
                        struct prb_error *err)
 {
-    PRB_AUTO_FREE char *line = NULL;
-    size_t cap = 0, number = 0;
-    for (ssize_t n; (n = getline(&line, &cap, file)) >= 0;) {
+    PRB_AUTO_FREE char *line = malloc(LINE_MAX_BYTES + 2);
+    size_t number = 0;
+    if (!line)
+        return prb_nomem(err);
+    for (size_t n; (n = next_line(file, line)) > 0;) {
         number++;
-        if ((size_t)n > LINE_MAX_BYTES || !take_line(box, line, (size_t)n))
+        if (n > LINE_MAX_BYTES || !take_line(box, line, n))
             return prb_fail(err, PRB_CORRUPT, "%s: line %zu is not a stack with a count", path,
                             number);
         if (box->failed)

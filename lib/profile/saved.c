@@ -5,8 +5,11 @@
 #include "profile/saved.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "profile/collapsed.h"
 #include "sql/sqlite.h"
@@ -276,8 +279,10 @@ struct prb_profile *prb_profile_open(const char *path, struct prb_error *err)
 
 bool prb_profile_is(const char *path)
 {
-    char head[16] = "";
-    PRB_AUTO(file) FILE *file = fopen(path, "re");
-    return file && fread(head, 1, sizeof head, file) == sizeof head &&
+    char head[16];
+    struct stat st;
+    PRB_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           pread(fd, head, sizeof head, 0) == sizeof head &&
            memcmp(head, "SQLite format 3", 16) == 0;
 }

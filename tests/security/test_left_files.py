@@ -95,6 +95,33 @@ def test_full_disk(job, tmp_path, namespaces):
     assert done.stdout.splitlines() == ["status 11", "filling", "x.snap", "as it was"]
 
 
+@pytest.mark.parametrize("reads", [False, True], ids=["nobody", "one"])
+def test_a_pipe_is_written_to(job, tmp_path, reads):
+    """Where nobody reads it, that is told: no Ctrl-C would end the wait."""
+    path = tmp_path / "pipe.txt"
+    os.mkfifo(str(path))
+    reader = subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE, encoding="utf-8") if reads else None
+    done = run(job, ["profile", "-d", "0.2", "--idle", "--format", "collapsed", "-o", "FILE"], path)
+    if not reads:
+        assert done.returncode == 11 and "nobody reads the pipe {}".format(path) in done.stderr, done
+        return
+    assert done.returncode == 0 and "innermost" in reader.communicate(timeout=DEADLINE)[0], done.stderr
+
+
+def test_a_profile_from_a_pipe(tmp_path):
+    """All of it: what kind of file it is, is not found by reading the beginning."""
+    stacks = tmp_path / "stacks.txt"
+    stacks.write_text("outermost;inner 3\noutermost;other 4\n")
+    def diff(before):
+        return subprocess.run(["bash", "-c", '"$1" diff {} "$2" -o "$3"'.format(before), "bash", PROBING, str(stacks), str(tmp_path / "diff.svg")],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE)
+
+    done = diff('<(cat "$2")')
+    assert done.returncode == 0, done
+    done = diff("/dev/zero")
+    assert done.returncode == 8 and "line 1 is not a stack" in done.stderr, done
+
+
 def test_a_device_stays_one(job, tmp_path, users):
     """A device is never replaced: root's `snapshot /dev/null` would take it away from everybody."""
     path = tmp_path / "null"

@@ -169,10 +169,11 @@ bool prb_profile_write(const struct prb_profile *profile, const struct prb_profi
     if (strcmp(path, "-") == 0 || is_special(path)) {
         if (!format->write)
             return prb_fail(err, PRB_USAGE, "the format %s needs a file of its own", chosen->name);
-        return strcmp(path, "-") == 0
-                   ? format->write(profile, &wanted, stdout, err) &&
-                         flush(stdout, "standard output", err)
-                   : write_stream(format, profile, &wanted, fopen(path, "we"), path, err);
+        if (strcmp(path, "-") == 0)
+            return format->write(profile, &wanted, stdout, err) &&
+                   flush(stdout, "standard output", err);
+        FILE *special = prb_special_open(path, err);
+        return special && write_stream(format, profile, &wanted, special, path, err);
     }
     struct prb_error why = {0};
     if (write_place(format, profile, &wanted, path, &why))
