@@ -105,6 +105,11 @@ extern const struct prb_option prb_global_options[];
 /* Fill err as USAGE, with "see probing help COMMAND" as the remedy; false. */
 bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* As prb_usage: the first argument is none of the command's words. */
+bool prb_usage_word(const struct prb_run *run, struct prb_error *err);
+/* "a, b, c" of words separated by spaces. */
+#define PRB_LISTED 200
+const char *prb_listed(const char *words, char out[PRB_LISTED]);
 /* Fill err; false.  The remedy may be "". */
 bool prb_cli_fail(struct prb_error *err, enum prb_code code, const char *remedy, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));

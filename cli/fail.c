@@ -23,3 +23,22 @@ bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *for
     va_end(arguments);
     return false;
 }
+
+const char *prb_listed(const char *words, char out[PRB_LISTED])
+{
+    size_t len = 0;
+    for (; *words && len < PRB_LISTED - 2; words++) {
+        if (*words == ' ')
+            out[len++] = ',';
+        out[len++] = *words;
+    }
+    out[len] = '\0';
+    return out;
+}
+
+bool prb_usage_word(const struct prb_run *run, struct prb_error *err)
+{
+    char all[PRB_LISTED];
+    return prb_usage(run, err, "%s: \"%.40s\" is not one of: %s", run->command->name,
+                     run->arguments[0], prb_listed(run->command->words, all));
+}

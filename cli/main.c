@@ -102,8 +102,10 @@ static bool take_arguments(struct prb_run *run, struct prb_scan *scan, struct pr
     if (!run->command->program && !take_late_target(run, err))
         return false;
     const char *words = run->command->words;
+    char all[PRB_LISTED];
     if (run->argument_count < run->command->arguments_min && words)
-        return prb_usage(run, err, "%s needs one of %s", run->command->name, words);
+        return prb_usage(run, err, "%s needs one of: %s", run->command->name,
+                         prb_listed(words, all));
     if (run->argument_count < run->command->arguments_min)
         return prb_usage(run, err, "%s needs an argument: %s", run->command->name,
                          run->command->arguments);

@@ -30,9 +30,10 @@ static bool store(struct prb_scan *scan, const struct prb_option_set *set,
         scan->wanted = option;
         return true;
     }
+    char all[PRB_LISTED];
     if (text && option->choices && !prb_word_in(option->choices, text))
-        return prb_cli_fail(err, PRB_USAGE, "", "--%s is one of: %s; not \"%s\"", option->name,
-                            option->choices, text);
+        return prb_cli_fail(err, PRB_USAGE, "", "--%s: \"%.40s\" is not one of: %s", option->name,
+                            text, prb_listed(option->choices, all));
     struct prb_option_value *value = &set->values[option - set->options];
     if (text && value->count == PRB_REPEATS_MAX)
         return prb_cli_fail(err, PRB_USAGE, "", "--%s can be given %d times at most", option->name,

@@ -250,6 +250,10 @@ static int serve(struct prb_serve_options *options, const char *const *files)
         return prb_code_exit(PRB_NOMEM);
     signal(SIGPIPE, SIG_IGN);
     take_descriptors();
+    server->serve.options = options;
+    if (!take_certificate(server, &err)) /* may wait for a pipe, which Ctrl-C ends */
+        return report(&err);
+    PRB_AUTO(prb_certificate) struct prb_certificate *certificate = server->serve.certificate;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
@@ -257,16 +261,13 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     PRB_AUTO_FD int stop = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
     options->stop_fd = stop;
-    server->serve.options = options;
     server->serve.grants = options->grants;
     if (stop < 0) {
         prb_fail_sys(&err, errno, "taking signals");
         return report(&err);
     }
-    if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err) ||
-        !take_certificate(server, &err))
+    if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err))
         return report(&err);
-    PRB_AUTO(prb_certificate) struct prb_certificate *certificate = server->serve.certificate;
     if (joined(options))
         return 0;
     if (!prb_doors_open(&server->serve, &server->doors, &err)) {
@@ -392,10 +393,12 @@ static bool take_word(struct words *words, int what, const char *text, struct pr
         return words->revoke = true;
     case TARGET:
         words->serve.target = (int)strtol(text, NULL, 10);
-        return words->serve.target > 0 || prb_fail(err, PRB_USAGE, "--target is a process");
+        return words->serve.target > 0 ||
+               prb_fail(err, PRB_USAGE, "--target %s: must be a process id", text);
     case WHILE:
         words->serve.while_pid = (int)strtol(text, NULL, 10);
-        return words->serve.while_pid > 0 || prb_fail(err, PRB_USAGE, "--while is a process");
+        return words->serve.while_pid > 0 ||
+               prb_fail(err, PRB_USAGE, "--while %s: must be a process id", text);
     case AGENT:
         return words->serve.agent = true;
     case BUS:

@@ -74,8 +74,7 @@ static bool run_cluster(const struct prb_run *run, struct prb_error *err)
             return prb_run_job(run) && words[i].run != prb_cli_cluster_crashes
                        ? prb_usage(run, err, "-t @JOB is for cluster crashes")
                        : words[i].run(run, err);
-    return prb_usage(run, err, "cluster: one of %s, not \"%s\"", run->command->words,
-                     run->arguments[0]);
+    return prb_usage_word(run, err);
 }
 
 const struct prb_command prb_command_cluster = {

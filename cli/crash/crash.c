@@ -225,7 +225,7 @@ static bool run_crash(const struct prb_run *run, struct prb_error *err)
             return prb_run_job(run) && actions[i].run != list
                        ? prb_usage(run, err, "-t @JOB is for the list")
                        : actions[i].run(run, err);
-    return prb_usage(run, err, "\"%s\" is not one of: list, show, export", wanted);
+    return prb_usage_word(run, err);
 }
 
 const struct prb_command prb_command_crash = {

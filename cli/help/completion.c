@@ -22,8 +22,7 @@ static bool run_completion(const struct prb_run *run, struct prb_error *err)
         fputs(shells[i].script, stdout);
         return true;
     }
-    return prb_usage(run, err, "no completion for \"%s\": bash, zsh and fish have one",
-                     run->arguments[0]);
+    return prb_usage_word(run, err);
 }
 
 const struct prb_command prb_command_completion = {

@@ -38,7 +38,7 @@ static const struct prb_export_format *format_of(const struct prb_run *run, stru
     for (size_t i = 0; all[i]; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  all[i]->name);
-    prb_cli_fail(err, PRB_USAGE, "", "--format %s is none of %s", wanted, names);
+    prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", wanted, names);
     return NULL;
 }
 

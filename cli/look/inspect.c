@@ -82,7 +82,7 @@ static bool run_inspect(const struct prb_run *run, struct prb_error *err)
 {
     const struct subject *subject = find(run->arguments[0]);
     if (!subject)
-        return prb_usage(run, err, "\"%s\" is none of " WORDS, run->arguments[0]);
+        return prb_usage_word(run, err);
     const char *format = run->options[FORMAT].text;
     bool brief = subject->brief && (!format || strcmp(format, "table") == 0);
     PRB_AUTO_FREE char *sql = statement(subject, brief ? subject->brief : subject->columns,

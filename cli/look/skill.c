@@ -204,8 +204,10 @@ static bool run_skill(const struct prb_run *run, struct prb_error *err)
     if (strcmp(verb, "run") == 0)
         return (prb_run_has_target(run) || prb_usage(run, err, "skill run needs a target")) &&
                diagnose(run, skills, name ? name : "diagnose", err);
-    if (strcmp(verb, "show") != 0 || !name)
-        return prb_usage(run, err, "skill %.40s: see the usage", verb);
+    if (strcmp(verb, "show") != 0 && strcmp(verb, "list") != 0)
+        return prb_usage_word(run, err);
+    if (strcmp(verb, "list") == 0 || !name)
+        return prb_usage(run, err, name ? "skill list takes no name" : "skill show needs a name");
     const struct prb_skill *skill = prb_skill_named(skills, name, err);
     return skill && show(skill, err);
 }

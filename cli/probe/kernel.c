@@ -65,7 +65,7 @@ static bool run_kernel(const struct prb_run *run, struct prb_error *err)
 {
     char python[PATH_MAX];
     if (strcmp(run->arguments[0], "install") != 0)
-        return prb_usage(run, err, "\"%.40s\" is none of install", run->arguments[0]);
+        return prb_usage_word(run, err);
     PRB_AUTO_FREE char *path = folder(err);
     return path && prb_find_python(python, err) && make_folders(path, err) &&
            write_spec(path, python, err);

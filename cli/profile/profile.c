@@ -135,7 +135,8 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
         for (size_t i = 0; all[i]; i++)
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                      all[i]->name);
-        return prb_cli_fail(err, PRB_USAGE, "", "--format %s is none of %s", wanted, names);
+        return prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", wanted,
+                            names);
     }
     if (!p->format && path)
         p->format = prb_profile_format_of_file(path);

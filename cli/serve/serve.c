@@ -1,9 +1,11 @@
 /* probing serve: becomes probing-serve, a program of its own that links the server's library. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/serve/program.h"
 
 #define WORDS (2 * PRB_OPTIONS_MAX)
+#define NAME_MAX_BYTES 20 /* of an option */
 
 enum {
     ADDRESS,
@@ -61,24 +63,13 @@ static const struct prb_option options[] = {
 
 static bool run_serve(const struct prb_run *run, struct prb_error *err)
 {
+    char names[sizeof options / sizeof *options][NAME_MAX_BYTES];
     size_t room = WORDS + 2 + 4 * PRB_REPEATS_MAX + run->argument_count, count = 1;
     PRB_AUTO_FREE const char **words = calloc(room, sizeof *words);
     if (!words)
         return prb_cli_fail(err, PRB_NOMEM, "", "out of memory");
     for (size_t i = 0; options[i].name; i++) {
-        static const char *const names[] = {[ADDRESS] = "--address",
-                                            [UNIX] = "--unix",
-                                            [ALLOW] = "--allow",
-                                            [CERT] = "--cert",
-                                            [TOKEN_FILE] = "--token-file",
-                                            [KEY] = "--key",
-                                            [HOST] = "--host",
-                                            [WHILE] = "--while",
-                                            [ORIGIN] = "--origin",
-                                            [AGENT] = "--agent",
-                                            [NO_TOKEN] = "--no-token",
-                                            [URL] = "--url",
-                                            [REVOKE] = "--revoke"};
+        snprintf(names[i], NAME_MAX_BYTES, "--%s", options[i].name);
         for (unsigned n = 0; n < run->options[i].count; n++) {
             words[count++] = names[i];
             if (options[i].argument)

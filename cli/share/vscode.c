@@ -11,7 +11,7 @@ static bool run_vscode(const struct prb_run *run, struct prb_error *err)
     const char *words[] = {"code", "--install-extension", path, NULL};
     bool install = strcmp(run->arguments[0], "install") == 0;
     if (!install && strcmp(run->arguments[0], "path") != 0)
-        return prb_usage(run, err, "\"%.40s\" is none of path install", run->arguments[0]);
+        return prb_usage_word(run, err);
     if (!prb_share_find(names, path, err))
         return prb_cli_fail(err, PRB_NOT_FOUND,
                             "`make vsix` in the source tree makes it; it needs npm",

@@ -135,7 +135,7 @@ bool prb_crash_files_read(const char *folder, size_t most, bool (*go_on)(void *c
     *out = (struct prb_crash_files){0};
     PRB_AUTO(dir) DIR *dir = opendir(folder);
     if (!dir)
-        return prb_fail_sys(err, errno, "no crash dumps: %s", folder);
+        return prb_fail_sys(err, errno, "reading the crash dumps in %s", folder);
     if (!read_names(dir, out, err))
         return false;
     leave_out(out, most);

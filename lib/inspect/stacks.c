@@ -426,7 +426,7 @@ struct prb_stacks *prb_stacks_take(struct prb_target *target,
     if (!prb_proc_check(target->proc, err) || !ok)
         return NULL;
     if (options->only_thread && !stacks->thread_count)
-        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "no thread %llu in process %d",
-                                 (unsigned long long)options->only_thread, (int)target->info.pid));
+        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "process %d has no thread %llu",
+                                 (int)target->info.pid, (unsigned long long)options->only_thread));
     return PRB_STEAL(stacks);
 }

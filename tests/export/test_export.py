@@ -223,7 +223,7 @@ def test_standard_output_and_devices(job):
 def test_bad_input(job, tmp_path):
     path = tmp_path / "kept.pftrace"
     path.write_bytes(b"before")
-    for options, told in ((("--format", "svg"), "--format svg is none of perfetto, chrome, tensorboard"), (("--last", "0"), "--last"),
+    for options, told in ((("--format", "svg"), '--format: "svg" is not one of: perfetto, chrome, tensorboard'), (("--last", "0"), "--last"),
                           (("--last", "3", "--duration", "2"), "exclude"), (("-o", str(tmp_path)), str(tmp_path))):
         refused = probing("-t", job, "export", *(("-o", path) if "-o" not in options else ()), *options, check=False)
         assert refused.returncode != 0 and told in refused.stderr, refused.stderr

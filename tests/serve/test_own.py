@@ -183,7 +183,7 @@ def test_while_a_process_lives(serve, job, start, any_python):
     assert server.post("/api/v1/targets", {"pid": job.pid}).json == {"added": job.pid}
     assert server.post("/api/v1/targets", {"pid": job.pid}, Via="1.1 panel").status == 403
     assert server.alive()
-    for words, told in ((("--while", "0"), "--while is a process"), (("--while", "4194999"), "there is no process 4194999")):
+    for words, told in ((("--while", "0"), "--while 0: must be a process id"), (("--while", "4194999"), "there is no process 4194999")):
         done = subprocess.run([PROBING, "serve", "--unix", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
                               env=dict(server.environment, XDG_RUNTIME_DIR=tempfile.gettempdir()), stdin=subprocess.DEVNULL)
         assert done.returncode and told in done.stderr
