@@ -158,8 +158,8 @@ static bool wait_for_turn(struct state *state)
     double seconds = TURN;
     for (size_t i = 0; i < state->collection.count; i++) {
         const struct prb_collected *process = &state->collection.items[i];
-        double cpu = prb_collect_seconds(process, PRB_COLLECT_CPU);
-        double gpu = prb_collect_seconds(process, PRB_COLLECT_GPU);
+        double cpu = process->seconds[PRB_COLLECT_CPU];
+        double gpu = process->seconds[PRB_COLLECT_GPU];
         if (!process->ended && cpu > 0)
             seconds = prb_lesser(seconds, cpu);
         if (!process->ended && gpu > 0 && prb_collect_has_gpus(process))

@@ -75,10 +75,10 @@ static bool look_at(struct prb_collection *collection, pid_t pid, struct prb_err
     return true;
 }
 
-static bool is_of_another(int proc, const char *pid, ino_t own)
+static bool is_of_another(int proc, const char *pid, ino_t own, uid_t user)
 {
     struct stat st;
-    if (fstatat(proc, pid, &st, 0) != 0 || st.st_uid != geteuid())
+    if (fstatat(proc, pid, &st, 0) != 0 || st.st_uid != user)
         return false;
     ino_t mounts = mounts_of(proc, pid);
     return mounts && mounts != own;
@@ -102,6 +102,7 @@ static bool search(struct prb_collection *collection, bool all, struct prb_error
     long *ends = collection->searched_to, at = all ? 0 : ends[0], end = at;
     int proc = dirfd(collection->proc);
     ino_t own = mounts_of(proc, "self");
+    uid_t user = geteuid();
     bool good = true;
     seekdir(collection->proc, at);
     for (struct dirent *entry; own && good && (entry = readdir(collection->proc));) {
@@ -110,7 +111,7 @@ static bool search(struct prb_collection *collection, bool all, struct prb_error
             break; /* from before pids were given from the first one on again */
         if (pid > 0 && pid <= collection->newest)
             end = at;
-        if (pid > 0 && is_of_another(proc, entry->d_name, own))
+        if (pid > 0 && is_of_another(proc, entry->d_name, own, user))
             good = look_at(collection, (pid_t)pid, err);
         at = telldir(collection->proc);
     }

@@ -188,9 +188,9 @@ static double spent(const struct prb_usage_count *old, const struct prb_usage_co
                : -1;
 }
 
-/* Of the threads that ran most since the last reading. */
+/* Of the threads that ran most since the last reading; those of the main thread came with the memory. */
 static void read_switches(struct prb_proc *proc, const struct prb_usage *before,
-                          struct prb_usage *now)
+                          struct prb_usage *now, const struct prb_memory_usage *memory)
 {
     double ran[THREADS_MAX + 1];
     for (size_t i = 1, at = 0; i < now->count && i <= THREADS_MAX; i++)
@@ -207,18 +207,24 @@ static void read_switches(struct prb_proc *proc, const struct prb_usage *before,
         if (!best)
             return;
         ran[best] = -1;
-        prb_usage_read_switches(proc, &now->items[best]);
+        if (memory && now->items[best].tid == prb_proc_pid(proc)) {
+            now->items[best].voluntary = memory->voluntary;
+            now->items[best].forced = memory->forced;
+        } else {
+            prb_usage_read_switches(proc, &now->items[best]);
+        }
     }
 }
 
-static void sample_usage(const struct prb_collected *process, double now)
+static void sample_usage(const struct prb_collected *process, double now,
+                         const struct prb_memory_usage *memory)
 {
     struct prb_collect_host *host = process->host;
     struct prb_usage *before = &host->before;
     PRB_AUTO(prb_usage) struct prb_usage after = {0};
     if (!prb_usage_read(host->proc, false, before, &after, NULL))
         return;
-    read_switches(host->proc, before, &after);
+    read_switches(host->proc, before, &after, memory);
     prb_usage_settle(before, &after);
     for (size_t i = 0, at = 0; i < after.count && i <= THREADS_MAX; i++) {
         const struct prb_usage_count *old = prb_usage_next(before, &at, after.items[i].tid);
@@ -232,20 +238,17 @@ static void sample_usage(const struct prb_collected *process, double now)
 
 /* ---- the rest ---- */
 
-static void sample_memory(const struct prb_collected *process, double now,
-                          const struct prb_cgroup *group)
+static void add_memory(const struct prb_collected *process, double now,
+                       const struct prb_memory_usage *usage, const struct prb_cgroup *group)
 {
-    struct prb_memory_usage usage;
     struct row row;
-    if (!prb_memory_usage_read(process->host->proc, false, &process->host->status, &usage, NULL))
-        return;
     begin_row(&row, now);
-    put_mb(&row, usage.resident);
-    put_mb(&row, usage.anon);
-    put_mb(&row, usage.file);
-    put_mb(&row, usage.shared);
-    put_mb(&row, usage.swap);
-    put_mb(&row, usage.peak);
+    put_mb(&row, usage->resident);
+    put_mb(&row, usage->anon);
+    put_mb(&row, usage->file);
+    put_mb(&row, usage->shared);
+    put_mb(&row, usage->swap);
+    put_mb(&row, usage->peak);
     put_mb(&row, group ? group->memory_used : -1);
     put_mb(&row, group ? group->memory_limit : -1);
     put_count(&row, group ? group->oom_kills : -1);
@@ -333,7 +336,7 @@ static void add_gpu_process(const struct prb_collected *process, double now,
 static bool is_due(const struct prb_collected *process, enum prb_collect_what what, double time)
 {
     const struct prb_collect_host *host = process->host;
-    double seconds = prb_collect_seconds(process, what);
+    double seconds = process->seconds[what];
     double last = what == PRB_COLLECT_CPU ? host->last : host->last_gpus;
     return seconds > 0 && (last <= 0 || time >= last + seconds - EARLY);
 }
@@ -424,8 +427,12 @@ void prb_collect_hosts(struct prb_collection *collection)
         process->host->last = time;
         bool known = prb_cgroup_read(process->host->proc, &collection->mounts,
                                      &process->host->groups, &group, NULL);
-        sample_usage(process, now);
-        sample_memory(process, now, known ? &group : NULL);
+        struct prb_memory_usage memory;
+        bool has_memory = prb_memory_usage_read(process->host->proc, false, &process->host->status,
+                                                &memory, NULL);
+        sample_usage(process, now, has_memory ? &memory : NULL);
+        if (has_memory)
+            add_memory(process, now, &memory, known ? &group : NULL);
         if (known)
             sample_group(process, now, &group);
         sample_network(process, now);

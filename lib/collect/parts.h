@@ -42,6 +42,8 @@ struct prb_collect_ring {
     double next, pause; /* s, monotonic: when it is looked at again; between two looks */
 };
 
+enum prb_collect_what { PRB_COLLECT_CPU, PRB_COLLECT_GPU, PRB_COLLECT_WHATS };
+
 struct prb_collected { /* one process that has a folder of rings */
     pid_t pid;
     uint64_t started;
@@ -61,9 +63,11 @@ struct prb_collected { /* one process that has a folder of rings */
     ino_t settings_inode;
     int64_t settings[PRB_RING_SETTINGS_COUNT]; /* -1: nobody gave it */
     bool settings_told;                        /* its file has them */
-    uint64_t moved;                            /* rows, that the next prb_collection_move tells */
-    struct prb_collect_host *host;             /* NULL: nothing is sampled */
-    bool host_failed;                          /* nor will be: it is not ours to see */
+    double seconds[PRB_COLLECT_WHATS]; /* between two samples: as the process wishes, else by
+                                          PROBING_CPU_SAMPLE_MS, _GPU_SAMPLE_MS; 0: there are none */
+    uint64_t moved;                    /* rows, that the next prb_collection_move tells */
+    struct prb_collect_host *host;     /* NULL: nothing is sampled */
+    bool host_failed;                  /* nor will be: it is not ours to see */
 };
 
 void prb_collected_deinit(struct prb_collected *process);
@@ -74,12 +78,10 @@ bool prb_collect_rings(struct prb_collected *process, bool all, uint64_t *rows_o
 
 /* ---- settings.c: what a process wishes ---- */
 
+/* Nothing yet. */
+void prb_collect_settings_begin(struct prb_collected *process);
 /* Read what changed since the last time.  True: how long rows are kept did, and its file says so. */
 bool prb_collect_settings(struct prb_collected *process);
-enum prb_collect_what { PRB_COLLECT_CPU, PRB_COLLECT_GPU };
-/* s between two samples: as the process wishes, else by PROBING_CPU_SAMPLE_MS and
- * PROBING_GPU_SAMPLE_MS; 0: there are none. */
-double prb_collect_seconds(const struct prb_collected *process, enum prb_collect_what what);
 
 /* ---- rules.c: which tables are thinned out ---- */
 

@@ -153,8 +153,7 @@ struct prb_collected *prb_collection_add(struct prb_collection *collection, pid_
     struct prb_collected *process = &collection->items[collection->count++];
     *process = (struct prb_collected){
         .pid = pid, .started = started, .folder = folder, .pidfd = -1, .seen = true};
-    for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
-        process->settings[i] = -1;
+    prb_collect_settings_begin(process);
     return process;
 }
 

@@ -34,6 +34,34 @@ static bool tell_file(const struct prb_collected *process, bool *changed_out)
     return true;
 }
 
+static double of_environment(enum prb_collect_what what)
+{
+    static const char *const names[] = {[PRB_COLLECT_CPU] = "PROBING_CPU_SAMPLE_MS",
+                                        [PRB_COLLECT_GPU] = "PROBING_GPU_SAMPLE_MS"};
+    const char *text = getenv(names[what]);
+    char *end = NULL;
+    double ms = text ? strtod(text, &end) : -1;
+    return !text || end == text || *end || !(ms >= 0 && ms < 1e9) ? SECONDS_DEFAULT : ms / 1e3;
+}
+
+static void take_intervals(struct prb_collected *process)
+{
+    static const enum prb_ring_setting settings[] = {[PRB_COLLECT_CPU] = PRB_RING_CPU_INTERVAL,
+                                                     [PRB_COLLECT_GPU] = PRB_RING_GPU_INTERVAL};
+    for (size_t i = 0; i < PRB_COLLECT_WHATS; i++) {
+        int64_t ms = process->settings[settings[i]];
+        double seconds = ms >= 0 ? (double)ms / 1e3 : of_environment((enum prb_collect_what)i);
+        process->seconds[i] = seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
+    }
+}
+
+void prb_collect_settings_begin(struct prb_collected *process)
+{
+    for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
+        process->settings[i] = -1;
+    take_intervals(process);
+}
+
 bool prb_collect_settings(struct prb_collected *process)
 {
     struct stat st;
@@ -43,6 +71,7 @@ bool prb_collect_settings(struct prb_collected *process)
     if (st.st_ino != process->settings_inode ||
         memcmp(&st.st_mtim, &process->settings_time, sizeof st.st_mtim) != 0) {
         prb_ring_settings_read(process->folder, process->settings);
+        take_intervals(process);
         process->settings_inode = st.st_ino;
         process->settings_time = st.st_mtim;
         process->settings_told = false;
@@ -55,22 +84,4 @@ bool prb_collect_settings(struct prb_collected *process)
         prb_store_refresh(process->file, NULL);
     }
     return changed && process->settings_told;
-}
-
-static double of_environment(enum prb_collect_what what)
-{
-    static const char *const names[] = {[PRB_COLLECT_CPU] = "PROBING_CPU_SAMPLE_MS",
-                                        [PRB_COLLECT_GPU] = "PROBING_GPU_SAMPLE_MS"};
-    const char *text = getenv(names[what]);
-    char *end = NULL;
-    double ms = text ? strtod(text, &end) : -1;
-    return !text || end == text || *end || !(ms >= 0 && ms < 1e9) ? SECONDS_DEFAULT : ms / 1e3;
-}
-
-double prb_collect_seconds(const struct prb_collected *process, enum prb_collect_what what)
-{
-    int64_t ms =
-        process->settings[what == PRB_COLLECT_CPU ? PRB_RING_CPU_INTERVAL : PRB_RING_GPU_INTERVAL];
-    double seconds = ms >= 0 ? (double)ms / 1e3 : of_environment(what);
-    return seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
 }

@@ -5,6 +5,12 @@
 
 #define KB 1024
 
+static int64_t number_of(const struct prb_buf *text, const char *key)
+{
+    int64_t number;
+    return prb_status_number(text, key, &number) ? number : -1;
+}
+
 static int64_t bytes_of(const struct prb_buf *text, const char *key)
 {
     int64_t kb;
@@ -38,6 +44,8 @@ bool prb_memory_usage_read(struct prb_proc *proc, bool share, int *kept,
         .peak = bytes_of(&text, "VmHWM"),
         .proportional = -1,
         .unique = -1,
+        .voluntary = number_of(&text, "voluntary_ctxt_switches"),
+        .forced = number_of(&text, "nonvoluntary_ctxt_switches"),
     };
     if (share)
         read_share(proc, out);

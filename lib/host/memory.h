@@ -9,7 +9,8 @@ struct prb_memory_usage {
     int64_t anon, file, shared; /* its own; of files; of shared memory (Linux 4.5) */
     int64_t swap, peak;         /* peak: the most that was resident at a time */
     int64_t proportional,
-        unique; /* PSS and USS: shared pages divided by who has them, or left out */
+        unique;                /* PSS and USS: shared pages divided by who has them, or left out */
+    int64_t voluntary, forced; /* switches of its main thread, which stand there, too */
 };
 
 /*

@@ -329,7 +329,7 @@ static bool open_to_write(struct prb_store_file *file, struct prb_error *err)
     /* Who looks at the file itself finds what it is; where that fails, it is in the log. */
     sqlite3_exec(file->sqlite, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL);
     return run_text(file, "PRAGMA synchronous = NORMAL", err) &&
-           run_text(file, "PRAGMA cache_size = -512", err) &&
+           run_text(file, "PRAGMA cache_size = -128", err) &&
            run_text(file, "PRAGMA wal_autocheckpoint = 256", err);
 }
 

@@ -7,13 +7,15 @@
 #include "config.h"
 
 #define LEVEL 1
+#define HASH_LOG 12 /* 16 KiB instead of 128 to clear for each column, for 0.03 % more bytes */
 
 #ifdef PRB_SONAME_ZSTD
 #include <zstd.h>
 #define FUNCTIONS(F)                                                                               \
     F(ZSTD_createCCtx)                                                                             \
     F(ZSTD_freeCCtx)                                                                               \
-    F(ZSTD_compressCCtx)                                                                           \
+    F(ZSTD_CCtx_setParameter)                                                                      \
+    F(ZSTD_compress2)                                                                              \
     F(ZSTD_compressBound)                                                                          \
     F(ZSTD_createDCtx)                                                                             \
     F(ZSTD_freeDCtx)                                                                               \
@@ -56,16 +58,26 @@ void prb_packer_free(struct prb_packer *packer)
     free(packer);
 }
 
+static ZSTD_CCtx *make(void)
+{
+    ZSTD_CCtx *made = zstd.ZSTD_createCCtx();
+    if (made) {
+        zstd.ZSTD_CCtx_setParameter(made, ZSTD_c_compressionLevel, LEVEL);
+        zstd.ZSTD_CCtx_setParameter(made, ZSTD_c_hashLog, HASH_LOG);
+    }
+    return made;
+}
+
 /* Append the packed form; its length, 0: it is no smaller, or cannot be made. */
 static size_t pack(struct prb_packer *packer, const void *data, size_t len, struct prb_buf *out)
 {
-    if (!packer->can || !len || (!packer->in && !(packer->in = zstd.ZSTD_createCCtx())))
+    if (!packer->can || !len || (!packer->in && !(packer->in = make())))
         return 0;
     size_t room = zstd.ZSTD_compressBound(len);
     char *to = prb_buf_reserve(out, room);
     if (!to)
         return 0;
-    size_t made = zstd.ZSTD_compressCCtx(packer->in, to, room, data, len, LEVEL);
+    size_t made = zstd.ZSTD_compress2(packer->in, to, room, data, len);
     if (zstd.ZSTD_isError(made) || made >= len)
         return 0;
     out->len += made;
