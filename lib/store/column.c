@@ -92,7 +92,8 @@ static uint64_t zigzag(uint64_t value) { return value << 1 ^ (uint64_t)((int64_t
 static uint64_t unzigzag(uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
 
 /* Differences into out, which has room for count; returns how many bytes the largest has. */
-static unsigned differences(const int64_t *values, size_t count, unsigned order, uint64_t *out)
+static inline __attribute__((always_inline)) unsigned
+differences_of(const int64_t *values, size_t count, unsigned order, uint64_t *out)
 {
     uint64_t all = 0, last = 0, last_difference = 0;
     for (size_t i = 0; i < count; i++) {
@@ -108,12 +109,39 @@ static unsigned differences(const int64_t *values, size_t count, unsigned order,
     return all ? (71u - (unsigned)__builtin_clzll(all)) / 8 : 0;
 }
 
-static void to_planes(const uint64_t *values, size_t count, unsigned width, uint8_t *out)
+/* Made for each order, as what follows for each width. */
+static unsigned differences(const int64_t *values, size_t count, unsigned order, uint64_t *out)
 {
-    for (unsigned plane = 0; plane < width; plane++)
-        for (size_t i = 0; i < count; i++)
-            *out++ = (uint8_t)(values[i] >> 8 * plane);
+    return order == 0   ? differences_of(values, count, 0, out)
+           : order == 1 ? differences_of(values, count, 1, out)
+                        : differences_of(values, count, 2, out);
 }
+
+static inline __attribute__((always_inline)) void planes_of(const uint64_t *values, size_t count,
+                                                            unsigned width, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+#pragma GCC unroll 8
+        for (unsigned plane = 0; plane < width; plane++)
+            out[plane * count + i] = (uint8_t)(values[i] >> 8 * plane);
+    }
+}
+#define TO(width)                                                                                  \
+    static void to_##width(const uint64_t *values, size_t count, uint8_t *out)                     \
+    {                                                                                              \
+        planes_of(values, count, width, out);                                                      \
+    }
+TO(0)
+TO(1)
+TO(2)
+TO(3)
+TO(4)
+TO(5)
+TO(6)
+TO(7)
+TO(8)
+static void (*const to_width[])(const uint64_t *, size_t,
+                                uint8_t *) = {to_0, to_1, to_2, to_3, to_4, to_5, to_6, to_7, to_8};
 
 /*
  * The way back in one pass, made for each width: a column's time is in this loop, and a pass for
@@ -189,7 +217,7 @@ static unsigned best_order(struct prb_packer *packer, struct scratch *scratch, c
     /* What is next to nothing cannot get smaller: most columns hardly change within a chunk. */
     for (unsigned order = 0; order < ORDERS && *size_out > count / 32; order++) {
         unsigned width = differences(from, count, order, scratch->different);
-        to_planes(scratch->different, count, width, scratch->planes);
+        to_width[width](scratch->different, count, scratch->planes);
         size_t size = prb_store_packed_size(packer, scratch->planes, width * count);
         if (size < *size_out) {
             *size_out = size;
@@ -206,7 +234,7 @@ static bool put_numbers(struct prb_packer *packer, struct scratch *scratch, cons
     bool packed;
     size_t before = chunk->len;
     unsigned width = differences(from, count, entry->order, scratch->different);
-    to_planes(scratch->different, count, width, scratch->planes);
+    to_width[width](scratch->different, count, scratch->planes);
     if (!prb_store_pack(packer, scratch->planes, width * count, chunk, &packed))
         return prb_nomem(err);
     entry->width = (uint8_t)width;
@@ -404,10 +432,10 @@ static bool put_nulls(struct prb_packer *packer, const struct prb_store_column *
 {
     bool packed;
     size_t before = chunk->len, bytes = (column->count + 7) / 8;
-    for (size_t i = 0; column->nulls && i < column->count; i++)
-        entry->null_count += column->nulls[i] != 0;
-    if (!entry->null_count)
+    if (!column->nulls || !memchr(column->nulls, 1, column->count))
         return true;
+    for (size_t i = 0; i < column->count; i++)
+        entry->null_count += column->nulls[i];
     PRB_AUTO_FREE uint8_t *bits = calloc(1, bytes);
     if (!bits)
         return prb_nomem(err);
@@ -444,15 +472,26 @@ static void bound_reals(const struct prb_store_column *column, struct prb_store_
     entry->most = (int64_t)bits_of(most);
 }
 
+static inline __attribute__((always_inline)) void integers_between(const int64_t *integers,
+                                                                   const uint8_t *nulls,
+                                                                   size_t count, int64_t *least,
+                                                                   int64_t *most)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (nulls && nulls[i])
+            continue;
+        *least = integers[i] < *least ? integers[i] : *least;
+        *most = integers[i] > *most ? integers[i] : *most;
+    }
+}
+
 static void bound_integers(const struct prb_store_column *column, struct prb_store_entry *entry)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
-    for (size_t i = 0; i < column->count; i++) {
-        if (column->nulls && column->nulls[i])
-            continue;
-        least = column->integers[i] < least ? column->integers[i] : least;
-        most = column->integers[i] > most ? column->integers[i] : most;
-    }
+    if (column->nulls)
+        integers_between(column->integers, column->nulls, column->count, &least, &most);
+    else
+        integers_between(column->integers, NULL, column->count, &least, &most);
     if (least > most)
         return;
     entry->flags |= PRB_STORE_BOUNDED;
@@ -474,28 +513,32 @@ static const void *filled(const struct prb_store_column *column, struct scratch 
     return to;
 }
 
-bool prb_store_column_encode(struct prb_packer *packer, const struct prb_store_column *column,
+bool prb_store_column_encode(struct prb_packer *packer, const struct prb_store_column *given,
                              struct prb_buf *chunk, struct prb_store_entry *entry,
                              struct prb_error *err)
 {
     PRB_AUTO(scratch) struct scratch scratch = {0};
-    *entry =
-        (struct prb_store_entry){.type = (uint8_t)column->type, .offset = (uint32_t)chunk->len};
-    if (column->count > PRB_STORE_ROWS_MAX || !scratch_init(&scratch, column->count, err) ||
-        !put_nulls(packer, column, chunk, entry, err))
+    struct prb_store_column column = *given;
+    *entry = (struct prb_store_entry){.type = (uint8_t)column.type, .offset = (uint32_t)chunk->len};
+    if (column.count > PRB_STORE_ROWS_MAX || !scratch_init(&scratch, column.count, err) ||
+        !put_nulls(packer, &column, chunk, entry, err))
         return false;
-    if (column->type == PRB_RING_TEXT)
-        return put_texts(packer, &scratch, column, chunk, entry, err);
-    (is_real(column->type) ? bound_reals : bound_integers)(column, entry);
-    if (!is_real(column->type))
-        return put_integers(packer, &scratch, filled(column, &scratch), column->count,
-                            column->codec, chunk, entry, err);
-    PRB_AUTO_FREE double *reals = malloc((column->count + 1) * sizeof *reals);
+    if (!entry->null_count)
+        column.nulls = NULL; /* most columns: nothing is looked at for these */
+    if (column.type == PRB_RING_TEXT)
+        return put_texts(packer, &scratch, &column, chunk, entry, err);
+    (is_real(column.type) ? bound_reals : bound_integers)(&column, entry);
+    if (!is_real(column.type))
+        return put_integers(packer, &scratch, filled(&column, &scratch), column.count, column.codec,
+                            chunk, entry, err);
+    if (!column.nulls)
+        return put_reals(packer, &scratch, column.reals, column.count, column.codec, chunk, entry,
+                         err);
+    PRB_AUTO_FREE double *reals = malloc((column.count + 1) * sizeof *reals);
     if (!reals)
         return prb_nomem(err);
-    if (column->count)
-        memcpy(reals, filled(column, &scratch), column->count * sizeof *reals);
-    return put_reals(packer, &scratch, reals, column->count, column->codec, chunk, entry, err);
+    memcpy(reals, filled(&column, &scratch), column.count * sizeof *reals);
+    return put_reals(packer, &scratch, reals, column.count, column.codec, chunk, entry, err);
 }
 
 /* ---- back ---- */
