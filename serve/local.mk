@@ -46,7 +46,7 @@ CLEANFILES += %D%/routes.inc %D%/assets.inc
 	$(call write_list,ROUTE,$(SERVE_ROUTES))
 
 # The page: TypeScript in page/src, compiled into page/js, which is in git, so that make needs no node (page/README.md).
-PAGE_MODULES = main keys overview sayings rank_grid crash_list job_list hang verdict diagnosis names net editor watch looks live polled parts place format theme stacks frames ranks rank_tree job job_profile job_tables \
+PAGE_MODULES = main keys overview sayings rank_grid crash_list job_list hang verdict diagnosis names net editor watch looks live polled parts place format theme stacks frames ranks rank_tree job job_findings job_profile job_tables \
 	moments source locals sql grid chart profile sampling flame flame_view canvas training training_charts training_data time_window turn_on usage memory \
 	tensors tensor heat crashes tasks console debug settings
 PAGE_FILES = $(PAGE_MODULES:%=%D%/page/js/%.js) %D%/page/page.css %D%/page/icon.svg %D%/page/vendor/preact.js %D%/page/vendor/hooks.js \

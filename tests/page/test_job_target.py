@@ -1,6 +1,7 @@
 """A job as the target: the verdict first, a cell for each rank, all stacks in one tree, SQL over all ranks; who did not answer is said."""
 
 import os
+import signal
 
 import pytest
 
@@ -73,6 +74,27 @@ def test_job(ranks, serve, tab, scheme):
     one.open(name, "stacks")
     one.until("3 of 4 ranks answered")
     assert "1" in one.text(".covered .bad")
+
+
+def test_findings(ranks, serve, tab):
+    """What the skills find in the ranks, as the command says it: whose it is, the worst first; which ranks were looked at is said."""
+    name, processes = ranks
+    os.kill(processes[1].pid, signal.SIGSTOP)
+    one = tab(serve())
+    one.only([process.pid for process in processes])
+    one.open(name, "overview")
+    one.page.wait_for_selector("[aria-label='Findings'] li.high:first-child:has-text('rank 1: the process is stopped')")
+    one.page.wait_for_selector("[aria-label='Findings'] .next:has-text('kill -CONT {}')".format(processes[1].pid))
+    one.page.click("summary:has-text('worth knowing')")
+    one.page.wait_for_selector("[aria-label='Worth knowing'] li.info:has-text('ranks 0, 2, 3: it runs')")
+    check_screen(one)
+    os.kill(processes[1].pid, signal.SIGCONT)
+    processes[0].kill()
+    processes[0].wait()
+    one.page.click("button:text('Look again')")
+    one.page.wait_for_selector("[aria-label='What the skills find'] .covered:has-text('3 of 4 ranks answered'):has-text('0')")
+    one.page.click("[aria-label='Worth knowing'] a:has-text('it runs')")
+    one.page.wait_for_selector("h1:text('Stacks of {}')".format(name))
 
 
 def test_beside_each_other(job, serve, tab):

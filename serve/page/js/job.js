@@ -9,6 +9,7 @@ import { useVerdicts, verdictOf } from "./hang.js";
 import { CoverageBar, JobCard } from "./verdict.js";
 import { MAIN, RankTree } from "./ranks.js";
 import { Empty, Loading, Switch, Trouble } from "./parts.js";
+import { JobFindings } from "./job_findings.js";
 import { JobProfile } from "./job_profile.js";
 import { JobMemory, JobTraining } from "./job_tables.js";
 const frameOf = ({ kind, name, file, line }) => ({ kind, name, file: kind === "native" ? null : file, line: line > 0 ? line : null, module: kind === "native" ? file : null });
@@ -104,6 +105,7 @@ function Overview({ target, job }) {
         h(JobCard, { job: job }),
         h(Trouble, { error: asked.error }),
         fresh && fresh.answered !== hang?.coverage.answered && h(CoverageBar, { told: fresh }),
+        has("/jobs/{}/skills/{}") && h(JobFindings, { job: job, target: target, shown: hang?.coverage ?? fresh }),
         h(RankGrid, { job: job, told: asked.value })));
 }
 function listed(job) {

@@ -87,7 +87,7 @@ function NotRecorded({ job, told }) {
                 "rank ",
                 one.rank) : `rank ${one.rank}`,
             " ",
-            h("span", { class: "quiet" }, one.target ? "can be turned on there" : plain(`on ${one.host ?? "?"}: probing ${one.pid ?? "PID"} config probing.torch.profiling=on`, 120)))))),
+            h("span", { class: "quiet" }, one.target ? "where recording can be turned on" : plain(`on ${one.host ?? "?"}: probing ${one.pid ?? "PID"} config probing.torch.profiling=on`, 120)))))),
         missing.length > some.length && h("p", { class: "quiet" },
             "and in ",
             missing.length - some.length,

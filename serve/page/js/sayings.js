@@ -8,18 +8,16 @@ export const chain = (one) => one.main
     .slice(0, 4)
     .map((frame) => plain(frameName(frame), 40))
     .join(" ← ");
-export function evidence(one, finding) {
-    const target = one.process.id;
-    const screens = {
-        slow: { screen: "profile", params: { mode: "wall" } },
-        leak: { screen: "memory" },
-        nan: { screen: "tensors", params: { statistics: "1" } },
-        overhead: { screen: "settings" },
-        comm: { screen: "stacks", params: { ranks: "1" } },
-        crash: { screen: "stacks", params: { locals: "1" } },
-    };
-    return link({ target, ...(screens[finding.skill] ?? { screen: "stacks" }) });
-}
+const screens = {
+    slow: { screen: "profile", params: { mode: "wall" } },
+    leak: { screen: "memory" },
+    nan: { screen: "tensors", params: { statistics: "1" } },
+    overhead: { screen: "settings" },
+    comm: { screen: "stacks", params: { ranks: "1" } },
+    crash: { screen: "stacks", params: { locals: "1" } },
+};
+export const screenOf = (skill) => screens[skill] ?? { screen: "stacks" };
+export const evidence = (one, finding) => link({ target: one.process.id, ...screenOf(finding.skill) });
 function standing(one) {
     const busy = (one.share ?? 0) > 0.5;
     const frame = ownFrame(one.main);

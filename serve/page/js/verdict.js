@@ -38,6 +38,7 @@ function One({ job, part, what, level }) {
                 " ",
                 ranges(ranks),
                 " ",
+                what === "waiting" && "in ",
                 plain(part.text, 300)),
             " ",
             ranks.length === 1 && part.pid > 0 && h("span", { class: "quiet" }, plain(`${part.host ? part.host + ", " : ""}process ${part.pid}`, 100)),

@@ -12,6 +12,7 @@ import { MAIN, RankTree } from "./ranks.js";
 import type { Walker } from "./rank_tree.js";
 import type { Frame } from "./looks.js";
 import { Empty, Loading, Switch, Trouble } from "./parts.js";
+import { JobFindings } from "./job_findings.js";
 import { JobProfile } from "./job_profile.js";
 import { JobMemory, JobTraining } from "./job_tables.js";
 import type { ScreenProps } from "./main.js";
@@ -157,6 +158,7 @@ function Overview({ target, job }: { target: string; job: RankedJob }) {
       <JobCard job={job} />
       <Trouble error={asked.error} />
       {fresh && fresh.answered !== hang?.coverage.answered && <CoverageBar told={fresh} />}
+      {has("/jobs/{}/skills/{}") && <JobFindings job={job} target={target} shown={hang?.coverage ?? fresh} />}
       <RankGrid job={job} told={asked.value} />
     </>
   );

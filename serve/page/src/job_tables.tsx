@@ -113,7 +113,7 @@ function NotRecorded({ job, told }: { job: RankedJob; told: Steps }) {
         {some.map((one) => (
           <li>
             {one.target ? <a href={link({ target: one.target, screen: "training" })}>rank {one.rank}</a> : `rank ${one.rank}`}{" "}
-            <span class="quiet">{one.target ? "can be turned on there" : plain(`on ${one.host ?? "?"}: probing ${one.pid ?? "PID"} config probing.torch.profiling=on`, 120)}</span>
+            <span class="quiet">{one.target ? "where recording can be turned on" : plain(`on ${one.host ?? "?"}: probing ${one.pid ?? "PID"} config probing.torch.profiling=on`, 120)}</span>
           </li>
         ))}
       </ul>

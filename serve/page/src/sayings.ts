@@ -27,19 +27,19 @@ export const chain = (one: Watched): string =>
     .map((frame) => plain(frameName(frame), 40))
     .join(" ← ");
 
+const screens: Record<string, { screen: string; params?: Record<string, string> }> = {
+  slow: { screen: "profile", params: { mode: "wall" } },
+  leak: { screen: "memory" },
+  nan: { screen: "tensors", params: { statistics: "1" } },
+  overhead: { screen: "settings" },
+  comm: { screen: "stacks", params: { ranks: "1" } },
+  crash: { screen: "stacks", params: { locals: "1" } },
+};
+
 /** Where the page shows what a skill found. */
-export function evidence(one: Watched, finding: Finding): string {
-  const target = one.process.id;
-  const screens: Record<string, { screen: string; params?: Record<string, string> }> = {
-    slow: { screen: "profile", params: { mode: "wall" } },
-    leak: { screen: "memory" },
-    nan: { screen: "tensors", params: { statistics: "1" } },
-    overhead: { screen: "settings" },
-    comm: { screen: "stacks", params: { ranks: "1" } },
-    crash: { screen: "stacks", params: { locals: "1" } },
-  };
-  return link({ target, ...(screens[finding.skill] ?? { screen: "stacks" }) });
-}
+export const screenOf = (skill: string): { screen: string; params?: Record<string, string> } => screens[skill] ?? { screen: "stacks" };
+
+export const evidence = (one: Watched, finding: Finding): string => link({ target: one.process.id, ...screenOf(finding.skill) });
 
 /** What the page sees by itself before the skills have looked. */
 function standing(one: Watched): Said {

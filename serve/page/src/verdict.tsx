@@ -47,7 +47,8 @@ function One({ job, part, what, level }: { job: RankedJob; part: Part; what: str
       <span class="severity">{what}</span>
       <div>
         <a href={shows(job, part)}>
-          {ranks.length === 1 ? "rank" : "ranks"} {ranges(ranks)} {plain(part.text, 300)}
+          {ranks.length === 1 ? "rank" : "ranks"} {ranges(ranks)} {what === "waiting" && "in "}
+          {plain(part.text, 300)}
         </a>{" "}
         {ranks.length === 1 && part.pid > 0 && <span class="quiet">{plain(`${part.host ? part.host + ", " : ""}process ${part.pid}`, 100)}</span>}
         {level === "high" && chain.length > 0 && (
