@@ -65,6 +65,12 @@ const char *prb_type_label(struct prb_objects *objects, struct prb_object_type *
                                                         : type->name + sizeof quiet - 1;
 }
 
+void prb_repr_head(struct prb_repr *repr, const char *name)
+{
+    prb_text_add(&repr->text, name);
+    prb_text_add(&repr->text, "(");
+}
+
 void prb_repr_begin(struct prb_repr *repr, struct prb_object_type *type)
 {
     const char *module = prb_type_module(repr->objects, type);

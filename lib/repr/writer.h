@@ -46,6 +46,8 @@ bool prb_repr_item(struct prb_repr *repr, size_t *count);
 void prb_repr_walked(struct prb_repr *repr, bool good, size_t *count);
 /* "<module.Class", without the module for builtins */
 void prb_repr_begin(struct prb_repr *repr, struct prb_object_type *type);
+/* "NAME(" */
+void prb_repr_head(struct prb_repr *repr, const char *name);
 /* "<module.Class object at 0x…>" */
 void prb_repr_short(struct prb_repr *repr, prb_addr object, struct prb_object_type *type);
 /* What a subclass of a builtin calls itself. */
@@ -62,12 +64,16 @@ prb_repr_fn prb_repr_instance, prb_repr_namespace, prb_repr_dataclass, prb_repr_
 prb_repr_fn prb_repr_module, prb_repr_function, prb_repr_builtin, prb_repr_method, prb_repr_type,
     prb_repr_cell, prb_repr_generator, prb_repr_code, prb_repr_range, prb_repr_slice,
     prb_repr_proxy, prb_repr_weakref;
-/* standard.c: the standard library's */
-prb_repr_fn prb_repr_date, prb_repr_time, prb_repr_datetime, prb_repr_timedelta, prb_repr_timezone,
-    prb_repr_decimal, prb_repr_array_array, prb_repr_ctypes_simple, prb_repr_memoryview,
-    prb_repr_dict_view, prb_repr_lock, prb_repr_rlock, prb_repr_event, prb_repr_semaphore,
-    prb_repr_condition, prb_repr_thread, prb_repr_authkey, prb_repr_uuid, prb_repr_fraction,
-    prb_repr_python_decimal, prb_repr_path;
+/* dates.c */
+prb_repr_fn prb_repr_date, prb_repr_time, prb_repr_datetime, prb_repr_timedelta, prb_repr_timezone;
+/* numbers.c */
+prb_repr_fn prb_repr_decimal, prb_repr_python_decimal, prb_repr_array_array, prb_repr_ctypes_simple;
+/* locks.c */
+prb_repr_fn prb_repr_lock, prb_repr_rlock, prb_repr_event, prb_repr_semaphore, prb_repr_condition,
+    prb_repr_thread, prb_repr_authkey;
+/* standard.c: the standard library's others */
+prb_repr_fn prb_repr_memoryview, prb_repr_dict_view, prb_repr_uuid, prb_repr_fraction,
+    prb_repr_path;
 bool prb_is_ctypes_simple(const struct prb_object_type *type);
 /* torch.c */
 prb_repr_fn prb_repr_torch_module, prb_repr_torch_optimizer;
