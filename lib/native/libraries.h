@@ -27,6 +27,9 @@ int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, un
     F(unw_step)                                                                                    \
     F(UNW_OBJ(dwarf_search_unwind_table))
 
+/* Functions that are handed to it, of any version: those behind what its header has are NULL. */
+#define PRB_ACCESSORS_MAX 32
+
 struct prb_libunwind {
     PRB_UNWIND_FUNCTIONS(PRB_LAZY_POINTER)
 };

@@ -101,19 +101,26 @@ static int no_name(unw_addr_space_t space, unw_word_t addr, char *name, size_t l
 
 #define REGISTER_STATES 1024 /* program counters whose unwind rules libunwind caches */
 
+/* libunwind 1.7 and 1.8 have more members than the header of 1.6 and the same soname, and look at them: whichever is
+ * loaded finds that those are not given. */
+static union {
+    unw_accessors_t known;
+    void (*all[PRB_ACCESSORS_MAX])(void);
+} accessors = {.known = {
+                   .find_proc_info = find_proc_info,
+                   .put_unwind_info = put_unwind_info,
+                   .get_dyn_info_list_addr = no_dynamic_list,
+                   .access_mem = access_mem,
+                   .access_reg = access_reg,
+                   .access_fpreg = access_fpreg,
+                   .resume = no_resume,
+                   .get_proc_name = no_name,
+               }};
+_Static_assert(sizeof accessors.known < sizeof accessors, "room for the members of later versions");
+
 struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_mem *mem,
                                       struct prb_error *err)
 {
-    static unw_accessors_t accessors = {
-        .find_proc_info = find_proc_info,
-        .put_unwind_info = put_unwind_info,
-        .get_dyn_info_list_addr = no_dynamic_list,
-        .access_mem = access_mem,
-        .access_reg = access_reg,
-        .access_fpreg = access_fpreg,
-        .resume = no_resume,
-        .get_proc_name = no_name,
-    };
     PRB_AUTO(prb_unwinder) struct prb_unwinder *u = calloc(1, sizeof *u);
     if (!u)
         return PRB_NULL(prb_nomem(err));
@@ -123,7 +130,7 @@ struct prb_unwinder *prb_unwinder_new(struct prb_modules *modules, struct prb_me
     u->lib = prb_libunwind(err);
     if (!u->lib)
         return NULL;
-    u->space = u->lib->unw_create_addr_space(&accessors, 0);
+    u->space = u->lib->unw_create_addr_space(&accessors.known, 0);
     if (!u->space || !prb_unwind_tables_follow(u, false))
         return PRB_NULL(prb_nomem(err));
     u->lib->unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL);

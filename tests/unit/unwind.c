@@ -551,6 +551,31 @@ static void source_lines(void **state)
     assert_int_equal(frame->line, call_line);
 }
 
+static unw_addr_space_t (*create_space)(unw_accessors_t *accessors, int byte_order);
+
+static unw_addr_space_t look_behind(unw_accessors_t *accessors, int byte_order)
+{
+    void (*all[PRB_ACCESSORS_MAX])(void);
+    memcpy(all, accessors, sizeof all);
+    for (size_t i = sizeof *accessors / sizeof *all; i < PRB_ACCESSORS_MAX; i++)
+        assert_null(all[i]);
+    return create_space(accessors, byte_order);
+}
+
+/* A library of another version than its header takes more functions than are given. */
+static void newer_library(void **state)
+{
+    (void)state;
+    struct prb_error err;
+    struct prb_libunwind *library = (struct prb_libunwind *)prb_libunwind(&err);
+    create_space = library->unw_create_addr_space;
+    library->unw_create_addr_space = look_behind;
+    struct prb_unwinder *unwinder = prb_unwinder_new(&lab->modules, lab->mem, &err);
+    library->unw_create_addr_space = create_space;
+    assert_ok(unwinder, err);
+    prb_unwinder_free(unwinder);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -574,6 +599,7 @@ int main(void)
         TEST(rubbish),
         TEST(no_registers),
         TEST(source_lines),
+        TEST(newer_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
