@@ -66,7 +66,7 @@ class Ranks:
             self.start(rank, world, program, **variables)
 
     def start(self, rank, world, program=PROGRAM, **variables):
-        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world), PROBING_JOB=self.name, **variables)
+        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "PROBING_JOB": self.name, **variables}
         process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.processes.setdefault(rank, process)
         assert process.stdout.readline() == b"ready\n"

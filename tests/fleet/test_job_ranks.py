@@ -120,3 +120,15 @@ def test_eval_says_who_says_what(start_ranks, ask):
     rows = told.json["rows"]
     assert told.status == 1 and sorted((one["ranks"], one["count"], one["raised"]) for one in rows) == [("0", 1, False), ("1", 1, True), ("2", 1, False)], told.out
     assert {one["ranks"]: one["text"] for one in rows if not one["raised"]} == {"0": "-1.0", "2": "1.0"} and told.json["coverage"]["answered"] == "0-2"
+
+
+@pytest.mark.parametrize("variables, name", [
+    ({"RAY_JOB_ID": "{}"}, "ray-{}"),
+    ({"RAY_JOB_ID": "ffffffff", "MASTER_PORT": "{}"}, "127.0.0.1-{}"),  # of Ray's workers that it started before their job
+    ({"SLURM_JOB_ID": "{}", "SLURM_STEP_ID": "0", "RAY_JOB_ID": "02000000"}, "slurm-{}.0"),
+], ids=["ray", "ray-early", "slurm"])
+def test_what_names_a_job(start_ranks, ask, variables, name):
+    mine = {key: value.format(os.getpid()) for key, value in variables.items()}
+    job = start_ranks(1, PROBING_JOB="", TORCHELASTIC_RUN_ID="none", MASTER_ADDR="127.0.0.1", **mine)
+    done = ask("-t", "@" + name.format(os.getpid()), "query", "-f", "csv", "SELECT pid FROM system.process")
+    assert str(job.processes[0].pid) in done.out, done.err
