@@ -17,8 +17,15 @@
 #define STATE_STEADY 8   /* equal ones that are taken for what a stopped or dead writer left */
 #define CHUNK_TRIES 4    /* readings of a chunk that is begun again meanwhile */
 
+/* A chunk with rows behind the mark. */
+struct unread {
+    uint32_t chunk, generation;
+};
+
 struct prb_ring_reader {
     int fd;
+    struct unread *unread; /* as prb_ring_waiting found them; NULL: not asked, or taken */
+    size_t unread_count;
     size_t column_count;
     struct prb_ring_column columns[PRB_RING_COLUMNS_MAX]; /* texts of head */
     struct prb_ring_head *head;                           /* as it was at opening */
@@ -32,6 +39,7 @@ void prb_ring_close(struct prb_ring_reader *reader)
         return;
     if (reader->fd >= 0)
         close(reader->fd);
+    free(reader->unread);
     free(reader->head);
     free(reader);
 }
@@ -261,11 +269,6 @@ static int64_t read_counts(struct reading *reading)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)(retention * 1e9);
 }
 
-/* A chunk with rows behind the mark. */
-struct unread {
-    uint32_t chunk, generation;
-};
-
 static int by_generation(const void *a, const void *b)
 {
     const struct unread *x = a, *y = b;
@@ -323,22 +326,39 @@ static bool take_chunk(struct reading *reading, const struct prb_ring_mark *from
     return true;
 }
 
+/* Those there are, the chunk that was begun first first; how many bytes of rows they have. */
+static bool find_unread(struct prb_ring_reader *reader, const struct prb_ring_mark *from,
+                        uint64_t *bytes_out)
+{
+    uint32_t count = chunk_count(reader);
+    struct unread *unread = realloc(reader->unread, (count + 1) * sizeof *unread);
+    if (!unread)
+        return false;
+    reader->unread = unread;
+    reader->unread_count = 0;
+    *bytes_out = 0;
+    for (uint32_t chunk = 0; chunk < count; chunk++) {
+        struct words words;
+        uint32_t bytes = unread_bytes(reader, chunk, from, &words);
+        if (bytes)
+            unread[reader->unread_count++] =
+                (struct unread){chunk, prb_ring_generation(words.state)};
+        *bytes_out += bytes;
+    }
+    qsort(unread, reader->unread_count, sizeof *unread, by_generation);
+    return true;
+}
+
 static bool collect(struct reading *reading, const struct prb_ring_mark *from, uint64_t most,
                     struct prb_ring_mark *to, struct prb_error *err)
 {
+    struct prb_ring_reader *reader = reading->reader;
     int64_t since = read_counts(reading);
-    uint32_t count = chunk_count(reading->reader);
-    size_t unread_count = 0;
-    PRB_AUTO_FREE struct unread *unread = malloc((count + 1) * sizeof *unread);
-    if (!unread)
+    uint64_t bytes;
+    if (!reader->unread && !find_unread(reader, from, &bytes))
         return prb_nomem(err);
-    for (uint32_t chunk = 0; chunk < count; chunk++) {
-        struct words words;
-        if (unread_bytes(reading->reader, chunk, from, &words))
-            unread[unread_count++] = (struct unread){chunk, prb_ring_generation(words.state)};
-    }
-    qsort(unread, unread_count, sizeof *unread, by_generation);
-    for (size_t i = 0; i < unread_count; i++) {
+    PRB_AUTO_FREE struct unread *unread = PRB_STEAL(reader->unread);
+    for (size_t i = 0; i < reader->unread_count; i++) {
         if (most && reading->bytes >= most) {
             reading->counts.more = true;
             break;
@@ -417,13 +437,8 @@ static bool mark_begin(struct prb_ring_reader *reader, const struct prb_ring_mar
 
 uint64_t prb_ring_waiting(struct prb_ring_reader *reader, const struct prb_ring_mark *from)
 {
-    uint32_t count = chunk_count(reader);
-    uint64_t bytes = 0;
-    for (uint32_t chunk = 0; chunk < count; chunk++) {
-        struct words words;
-        bytes += unread_bytes(reader, chunk, from, &words);
-    }
-    return bytes;
+    uint64_t bytes;
+    return find_unread(reader, from, &bytes) ? bytes : 0;
 }
 
 bool prb_ring_each_from(struct prb_ring_reader *reader, const struct prb_ring_mark *from,

@@ -180,7 +180,8 @@ struct prb_ring_mark {
 };
 void prb_ring_mark_deinit(struct prb_ring_mark *mark);
 PRB_DEFINE_AUTO(prb_ring_mark, struct prb_ring_mark, prb_ring_mark_deinit)
-/* Bytes of rows that were written behind the mark (NULL: all that are there). */
+/* Bytes of rows that were written behind the mark (NULL: all that are there).  The next reading of
+ * this reader, which is from the same mark, looks at the chunks that have these. */
 uint64_t prb_ring_waiting(struct prb_ring_reader *reader, const struct prb_ring_mark *from);
 /*
  * As prb_ring_each, the rows behind a mark (NULL: all), those that were begun first first, until
