@@ -23,7 +23,7 @@
 #define BUSY_THREADS 8  /* so many have their switches read, too: that costs most */
 #define ROW_BYTES 260   /* of a thread's row in a ring */
 #define ROOM_SECONDS 30 /* that a ring of threads has room for */
-#define ROOM_CHUNKS 16
+#define ROOM_CHUNKS 4   /* each look at the ring reads so many states, or twice as many */
 #define ROOM_MIN ((uint64_t)128 << 10)
 #define ROOM_MAX ((uint64_t)8 << 20)
 #define VALUES_MAX 24

@@ -126,12 +126,13 @@ static bool is_due(struct prb_collect_ring *ring, bool all, double now)
         ring->since = now;
     uint64_t room = prb_ring_room(ring->reader),
              wanted = (uint64_t)(ring->row_bytes * PRB_STORE_CHUNK_ROWS);
-    /* Half of the room would be filled before the next look but one. */
-    bool fast = ring->waiting > before && (ring->waiting - before) > room / 8;
+    /* Half of the room would be filled before the next look but one.  Our own rows do not come in
+     * bursts. */
+    bool own = prb_host_is_ring(ring->name);
+    bool fast = !own && ring->waiting > before && (ring->waiting - before) > room / 8;
     ring->pause = fast ? PAUSE_MIN : 2 * ring->pause < PAUSE_MAX ? 2 * ring->pause : PAUSE_MAX;
     ring->next = now + ring->pause;
-    /* Our own rows do not come in bursts. */
-    uint64_t full = prb_host_is_ring(ring->name) ? room / 2 : room / 4;
+    uint64_t full = own ? room / 2 : room / 4;
     return all || now - ring->since >= AGE_MAX || ring->waiting > full ||
            (wanted && ring->waiting >= wanted);
 }

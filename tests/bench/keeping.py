@@ -17,16 +17,17 @@ from support.torch_python import torch_python
 from timing import HERE, TRUE, TRUE_MS, in_turn
 
 SPEED = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "store_speed")
+SHARED = "/dev/shm"
 TABLES = [("torch_trace", "module row", 4.6), ("torch_step_timing", "step row", 14)]
 
 
 @contextlib.contextmanager
 def folders():
-    """A user's folders of their own: the store's file once it is there is files()."""
+    """A user's folders of their own, rings in shared memory as they are by default: the store's file once it is there is files()."""
     before = {name: os.environ.get(name) for name in ("PROBING_DATA_DIR", "XDG_STATE_HOME")}
-    with tempfile.TemporaryDirectory() as top:
-        for name in before:
-            os.environ[name] = os.path.join(top, name)
+    with tempfile.TemporaryDirectory(dir=SHARED if os.access(SHARED, os.W_OK) else None) as rings, tempfile.TemporaryDirectory() as top:
+        for name, folder in zip(before, (rings, top)):
+            os.environ[name] = os.path.join(folder, name)
             os.mkdir(os.environ[name], 0o700)
         try:
             yield top
