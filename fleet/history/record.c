@@ -207,6 +207,7 @@ static bool keep_once(struct record *record, struct source *source, const struct
             continue;
         if (!take_one(record, source, &batch->messages[*at], &more, err)) {
             *again = err->code == PRB_GONE;
+            *at = record->sink->earlier ? to : *at;
             record->sink->rollback(record->sink);
             return false;
         }

@@ -57,6 +57,7 @@ struct prb_sink {
                    struct prb_error *err);
     void (*rollback)(struct prb_sink *sink);
     void (*free)(struct prb_sink *sink);
+    bool earlier;   /* after a take that failed: what was taken before may be at fault */
     char name[200]; /* for people; without a password */
 };
 /* A file of the store; made where it is not there. */

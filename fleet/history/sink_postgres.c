@@ -69,8 +69,7 @@ static struct prb_lazy library = {PRB_SONAME_PQ, names, &pq, sizeof names / size
 #define SHAPES_MAX 512 /* that are remembered */
 #define MADE_LOCK "7309453186320551"
 #define PROCESSES_MAX 4096
-#define COPY_MOST ((size_t)8 << 20) /* bytes of rows that are sent together */
-#define NAME_MAX_PQ 63              /* bytes of a name; longer ones would be cut */
+#define NAME_MAX_PQ 63 /* bytes of a name; longer ones would be cut */
 
 struct shape {
     char *key;  /* schema, name, columns */
@@ -93,9 +92,7 @@ struct postgres {
     size_t count, cap;
     struct known *processes; /* that are there */
     size_t known_count, known_cap;
-    /* Rows of one table that were not sent yet. */
-    char *copy; /* the statement; NULL: none */
-    struct prb_buf text;
+    char *copy; /* the COPY that goes on; NULL: none does */
 };
 
 /* Beside the table's columns. */
@@ -208,12 +205,36 @@ static bool next_result(struct postgres *postgres, double until, PGresult **out,
     return true;
 }
 
+/* why: of one that is given up, else NULL. */
+static bool end_copy(struct postgres *postgres, const char *why, struct prb_error *err)
+{
+    double until = prb_clock_s() + ANSWERS;
+    bool copied = false;
+    PGresult *one;
+    if (!postgres->copy)
+        return true;
+    free(postgres->copy);
+    postgres->copy = NULL;
+    bool good = pq.PQputCopyEnd(postgres->connection, why) == 1 || fail_result(postgres, NULL, err);
+    good = good && flush(postgres, until, err);
+    while (good && (good = next_result(postgres, until, &one, err)) && one) {
+        copied = pq.PQresultStatus(one) == PGRES_COMMAND_OK;
+        if (!copied)
+            fail_result(postgres, one, err);
+        pq.PQclear(one);
+    }
+    postgres->sink.earlier = !copied;
+    return good && copied;
+}
+
 /* The last result is the statement's, and the caller's; a failed one is none. */
 static PGresult *run(struct postgres *postgres, const char *sql, int count,
                      const char *const *values, struct prb_error *err)
 {
     double until = prb_clock_s() + ANSWERS;
     PGresult *last = NULL, *one;
+    if (!end_copy(postgres, NULL, err))
+        return NULL;
     if (!postgres->connection ||
         !pq.PQsendQueryParams(postgres->connection, sql, count, NULL, values, NULL, NULL, 0))
         return PRB_NULL(fail_result(postgres, NULL, err));
@@ -254,13 +275,6 @@ static void forget_shapes(struct postgres *postgres)
     }
 }
 
-static void forget_rows(struct postgres *postgres)
-{
-    free(postgres->copy);
-    postgres->copy = NULL;
-    postgres->text.len = 0;
-}
-
 static void forget_processes(struct postgres *postgres)
 {
     while (postgres->known_count)
@@ -271,7 +285,6 @@ static void forget(struct postgres *postgres)
 {
     forget_shapes(postgres);
     forget_processes(postgres);
-    forget_rows(postgres);
 }
 
 static void leave(struct postgres *postgres)
@@ -279,6 +292,8 @@ static void leave(struct postgres *postgres)
     if (postgres->connection)
         pq.PQfinish(postgres->connection);
     postgres->connection = NULL;
+    free(postgres->copy);
+    postgres->copy = NULL;
     forget(postgres);
 }
 
@@ -357,6 +372,8 @@ static void roll_back(struct prb_sink *sink)
 {
     struct postgres *postgres = (struct postgres *)sink;
     forget(postgres); /* what they say may be undone now */
+    if (!is_lost(postgres))
+        end_copy(postgres, "rolled back", NULL);
     PGTransactionStatusType status =
         is_lost(postgres) ? PQTRANS_UNKNOWN : pq.PQtransactionStatus(postgres->connection);
     if (status == PQTRANS_IDLE)
@@ -403,8 +420,6 @@ static bool begin(struct prb_sink *sink, uint64_t stream, uint64_t *position, bo
     return false;
 }
 
-static bool send_rows(struct postgres *postgres, struct prb_error *err);
-
 static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bool *again,
                    struct prb_error *err)
 {
@@ -414,13 +429,10 @@ static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bo
     const char *values[] = {texts[0], texts[1]};
     snprintf(texts[0], sizeof texts[0], "%" PRId64, (int64_t)stream);
     snprintf(texts[1], sizeof texts[1], "%" PRIu64, position);
-    PGresult *result =
-        send_rows(postgres, &why)
-            ? run(postgres,
-                  "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
-                  "stream = $1::bigint",
-                  2, values, &why)
-            : NULL;
+    PGresult *result = run(postgres,
+                           "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
+                           "stream = $1::bigint",
+                           2, values, &why);
     if (result)
         pq.PQclear(result);
     bool good = result && run_only(postgres, "COMMIT", &why);
@@ -663,44 +675,26 @@ static void add_own(struct prb_buf *out, const struct prb_taken *taken, const st
     prb_buf_addc(out, '\n');
 }
 
-/* Rows that wait, of one table. */
-static bool send_rows(struct postgres *postgres, struct prb_error *err)
-{
-    double until = prb_clock_s() + ANSWERS;
-    const struct prb_buf *text = &postgres->text;
-    if (!postgres->copy || !text->len)
-        return true;
-    PGresult *result = run(postgres, postgres->copy, 0, NULL, err), *one;
-    bool good = result != NULL;
-    if (result)
-        pq.PQclear(result);
-    if (!good || pq.PQputCopyData(postgres->connection, text->data, (int)text->len) != 1 ||
-        pq.PQputCopyEnd(postgres->connection, NULL) != 1)
-        return good ? fail_result(postgres, NULL, err) : false;
-    good = flush(postgres, until, err);
-    bool copied = false;
-    while (good && (good = next_result(postgres, until, &one, err)) && one) {
-        copied = pq.PQresultStatus(one) == PGRES_COMMAND_OK;
-        if (!copied)
-            fail_result(postgres, one, err);
-        pq.PQclear(one);
-    }
-    forget_rows(postgres);
-    return good && copied;
-}
-
-/* They wait for others of their table: with many ranks each message has few. */
+/* The server takes them while the next message is read.  With many ranks each message has few: one COPY goes on for
+ * all of a table, until another statement is run. */
 static bool add_rows(struct postgres *postgres, const struct shape *shape,
                      const struct prb_buf *text, struct prb_error *err)
 {
-    if (postgres->copy &&
-        (strcmp(postgres->copy, shape->copy) != 0 || postgres->text.len + text->len > COPY_MOST) &&
-        !send_rows(postgres, err))
-        return false;
-    if (!postgres->copy && !(postgres->copy = strdup(shape->copy)))
+    if (!prb_buf_ok(text))
         return prb_nomem(err);
-    prb_buf_add(&postgres->text, text->data, text->len);
-    return prb_buf_ok(&postgres->text) || prb_nomem(err);
+    if (!postgres->copy || strcmp(postgres->copy, shape->copy) != 0) {
+        char *copy = strdup(shape->copy);
+        PGresult *result = copy ? run(postgres, copy, 0, NULL, err) : NULL;
+        if (!result) {
+            free(copy);
+            return copy ? false : prb_nomem(err);
+        }
+        pq.PQclear(result);
+        postgres->copy = copy;
+    }
+    return (pq.PQputCopyData(postgres->connection, text->data, (int)text->len) == 1 &&
+            pq.PQflush(postgres->connection) >= 0) ||
+           fail_result(postgres, NULL, err);
 }
 
 static bool add_known(struct postgres *postgres, const struct prb_taken *taken, const char *id,
@@ -777,6 +771,7 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
     struct copying copying = {.taken = taken};
     char process[24];
     const struct shape *shape;
+    sink->earlier = false;
     bool good = process_of(postgres, taken, process, err) &&
                 (shape = shape_of(postgres, taken, err)) != NULL;
     if (good) {
@@ -800,7 +795,6 @@ static void free_postgres(struct prb_sink *sink)
     leave(postgres);
     free(postgres->shapes);
     free(postgres->processes);
-    prb_buf_deinit(&postgres->text);
     free(postgres->url);
     free(postgres);
 }
