@@ -6,6 +6,9 @@
 -- ClickHouse logs in by user and password or by a credentials file: give it a user that may publish
 -- $JS.API.CONSUMER.INFO.probing_history.clickhouse_steps, $JS.API.CONSUMER.MSG.NEXT.probing_history.clickhouse_steps and
 -- $JS.ACK.probing_history.clickhouse_steps.>, and hear its inbox.  `probing cluster up --print` shows the other users.
+-- The certificate of a server that `probing cluster up` started carries the name probing-bus, whatever its address: let
+-- /etc/hosts say where that is, and add the authority (`ca` of a bus file) to the certificates that ClickHouse trusts:
+-- SSL_CERT_FILE of its process, or nats_ca_file where its engine has that.
 
 CREATE DATABASE IF NOT EXISTS probing;
 
@@ -25,7 +28,7 @@ CREATE TABLE IF NOT EXISTS probing.steps_queue
     `comm_wait`  Nullable(Int64)
 )
 ENGINE = NATS
-SETTINGS nats_url = 'node0:4222',
+SETTINGS nats_url = 'probing-bus:4222',
          nats_secure = 1,
          nats_credential_file = '/etc/clickhouse-server/probing.creds',
          nats_subjects = 'probing.v1.*.history.torch_step_timing',
@@ -83,7 +86,7 @@ CREATE TABLE IF NOT EXISTS probing.crashes_queue
     `bytes` UInt64
 )
 ENGINE = NATS
-SETTINGS nats_url = 'node0:4222',
+SETTINGS nats_url = 'probing-bus:4222',
          nats_secure = 1,
          nats_credential_file = '/etc/clickhouse-server/probing.creds',
          nats_subjects = 'probing.v1.*.event.crash',
