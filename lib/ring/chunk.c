@@ -9,11 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "ring/writer.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 #define INTERRUPTIONS_MAX 100
+#define AHEAD_MAX 32u /* chunks that are prepared at once */
 
 static uint64_t chunk_offset(const struct prb_ring_table *table, uint32_t slot)
 {
@@ -68,9 +74,12 @@ static int open_again(const struct prb_ring_table *table)
 static bool grow(struct prb_ring_table *table, uint32_t slot)
 {
     struct prb_error err = {0};
+    uint64_t offset = chunk_offset(table, slot);
     PRB_AUTO_FD int fd = open_again(table);
-    if (fd >= 0 && prb_ring_reserve(fd, chunk_offset(table, slot), table->chunk_bytes, &err)) {
+    if (fd >= 0 && prb_ring_reserve(fd, offset, table->chunk_bytes, &err)) {
         atomic_fetch_add(&table->reserved, 1);
+        /* Else each of its pages is a fault of the thread that comes to write there. */
+        madvise(table->map + offset, table->chunk_bytes, MADV_POPULATE_WRITE);
         return true;
     }
     if (fd < 0 || err.code != PRB_NOMEM)
@@ -184,6 +193,21 @@ bool prb_ring_chunk_take(struct prb_ring_table *table, struct prb_ring_lane *lan
     }
     lane->chunk = NULL;
     return take_parked(table, lane, need) || take_turn(table, lane);
+}
+
+void prb_ring_prepare(struct prb_ring_table *table)
+{
+    if (!prb_ring_own(table) || atomic_load(&table->closed))
+        return;
+    uint32_t turn = atomic_load(&table->turn), taken = turn - table->prepared;
+    uint32_t count = taken < AHEAD_MAX / 2 ? 2 * taken + 1 : AHEAD_MAX;
+    table->prepared = turn;
+    for (uint32_t i = 0; i < count && i < table->chunk_count; i++) {
+        uint32_t slot = (turn + i) % table->chunk_count;
+        if (atomic_load(&table->stopped_growing) || !win(table, slot, PRB_RING_NONE))
+            continue;
+        give(table, slot, grow(table, slot) ? PRB_RING_FILLED : PRB_RING_NONE);
+    }
 }
 
 void prb_ring_chunk_leave(struct prb_ring_lane *lane)

@@ -124,6 +124,7 @@ static void go_on(struct prb_ring_table *table)
             table->turn = i + 1;
         }
     }
+    table->prepared = table->turn;
     atomic_store(&table->head->flags, 0);
     atomic_store(&table->head->retention, prb_ring_retention_bits(table->retention));
 }

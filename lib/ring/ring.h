@@ -101,6 +101,10 @@ bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value
  * integer or a double's bits. */
 bool prb_ring_write_cells(struct prb_ring_table *table, const int64_t *cells, int64_t time);
 
+/* Reserve room for the next rows, twice as much as was filled since the last call: their writers then
+ * make no system call and meet no page fault.  For a thread of ours, now and then; one at a time. */
+void prb_ring_prepare(struct prb_ring_table *table);
+
 /*
  * One row as packed bytes, little endian: uint64_t with bit N set where column N is NULL; 8 bytes
  * for each column (int64_t, boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes

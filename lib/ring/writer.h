@@ -50,6 +50,7 @@ struct prb_ring_table {
     uint32_t chunk_bytes, chunk_count, at_first; /* so many are reserved when it is made */
     struct prb_ring_slot *slots;                 /* one for each chunk */
     _Atomic uint32_t turn, parked, reserved, generation;
+    uint32_t prepared; /* turn, when prb_ring_prepare looked */
 };
 
 /* Where a thread writes to. */

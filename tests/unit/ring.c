@@ -256,6 +256,35 @@ static void memory_is_bounded(void **state)
     assert_int_equal(prb_ring_memory(), before);
 }
 
+static void room_is_prepared_for_as_many_rows_again(void **state)
+{
+    (void)state;
+    uint64_t before = prb_ring_memory(), filled;
+    struct prb_ring_table *table = proof_table("prepared", 8 << 20);
+    assert_non_null(table);
+    int64_t n = 0;
+    for (; prb_ring_memory() < before + (1 << 20); n++)
+        assert_true(ring_write_proof(table, 2, n));
+    filled = prb_ring_memory();
+    prb_ring_prepare(table);
+    uint64_t prepared = prb_ring_memory();
+    assert_true(prepared >= filled + (1 << 20));
+    for (int64_t end = 2 * n; n < end; n++)
+        assert_true(ring_write_proof(table, 2, n));
+    assert_int_equal(prb_ring_memory(), prepared); /* the rows found it */
+    prb_ring_set_memory(prepared + (128 << 10));
+    prb_ring_prepare(table);
+    assert_true(prb_ring_memory() <= prepared + (128 << 10));
+    prb_ring_set_memory(0);
+    struct prb_ring_counts counts;
+    struct ring_proofs proofs = read_proofs("prepared", &counts);
+    assert_int_equal(proofs.rows, n);
+    assert_int_equal(counts.dropped, 0);
+    prb_ring_table_free(table);
+    prb_ring_prepare(table);
+    assert_int_equal(prb_ring_memory(), before);
+}
+
 static void few_chunks_are_reserved_at_once(void **state)
 {
     (void)state;
@@ -549,6 +578,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(old_rows_are_not_read),
         cmocka_unit_test(file_size_limits_are_no_signal),
+        cmocka_unit_test(room_is_prepared_for_as_many_rows_again),
         cmocka_unit_test(few_chunks_are_reserved_at_once),
         cmocka_unit_test(a_table_goes_on),
         cmocka_unit_test(a_child_writes_to_its_own),

@@ -155,6 +155,7 @@ static void look_after(void)
         if (wants_tool(&asking, now))
             prb_torch_ask_outside();
         prb_torch_check();
+        prb_torch_record_prepare();
         if (now >= classes) {
             arm_again();
             classes = now + CLASSES_NS;
