@@ -35,8 +35,9 @@ struct prb_ring_table {
     uint64_t token; /* of the process that made it */
     uint32_t index; /* in a thread's lanes; no other table ever has it */
     atomic_bool closed, stopped_growing;
-    uint32_t column_count, fixed; /* bytes of a row without texts */
-    uint64_t texts;               /* bit i: column i is TEXT */
+    uint32_t column_count, fixed;                /* bytes of a row without texts */
+    uint32_t chunk_bytes, chunk_count, at_first; /* so many are reserved when it is made */
+    uint64_t texts;                              /* bit i: column i is TEXT */
     uint8_t type[PRB_RING_COLUMNS_MAX];
     char column[PRB_RING_COLUMNS_MAX][PRB_RING_NAME_MAX + 1];
     char name[PRB_RING_NAME_MAX + 1];
@@ -47,8 +48,7 @@ struct prb_ring_table {
     struct prb_ring_head *head; /* the map's first bytes */
     char *map;
     size_t map_bytes;
-    uint32_t chunk_bytes, chunk_count, at_first; /* so many are reserved when it is made */
-    struct prb_ring_slot *slots;                 /* one for each chunk */
+    struct prb_ring_slot *slots; /* one for each chunk */
     _Atomic uint32_t turn, parked, reserved, generation;
     uint32_t prepared; /* turn, when prb_ring_prepare looked */
 };

@@ -1,23 +1,10 @@
-/*
- * Labels: texts that rows name by a number.  A table in fixed memory; looked up without a lock, as
- * an entry never changes once its hash stands in it.
- */
+/* Labels: texts that rows name by a number.  A table in fixed memory, looked up without a lock. */
 #include <pthread.h>
 #include <string.h>
 
 #include "inject/probe/torch/torch.h"
 
-#define LABELS_MAX 2048 /* a power of two; half of it is used */
-
-struct label {
-    _Atomic uint64_t hash; /* 0: free */
-    bool users, reduces;
-    atomic_uint seen; /* collectives of that name */
-    unsigned char stage, len;
-    char text[PRB_TORCH_LABEL_MAX + 1];
-};
-
-static struct label labels[LABELS_MAX];
+struct prb_torch_label prb_torch_labels[PRB_TORCH_LABELS_MAX];
 static atomic_uint count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -27,21 +14,32 @@ static uint64_t mixed(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Eight bytes at a time; the last eight may hold some of those before. */
-static uint64_t hash_of(const char *text, size_t len)
+/* Its eight bytes from i on; the last of them may hold some of those before, and a shorter text has one. */
+static inline uint64_t word_at(const char *text, size_t len, size_t i)
 {
-    uint64_t hash = len + 1, word = 0;
-    size_t i = 0;
-    for (; i + sizeof word < len; i += sizeof word) {
-        memcpy(&word, text + i, sizeof word);
-        hash = mixed(hash, word);
-    }
+    uint64_t word = 0;
     if (len >= sizeof word)
-        memcpy(&word, text + len - sizeof word, sizeof word);
-    for (; len < sizeof word && i < len; i++)
-        word = word << 8 | (unsigned char)text[i];
-    hash = mixed(hash, word);
+        memcpy(&word, text + (i + sizeof word <= len ? i : len - sizeof word), sizeof word);
+    else
+        for (; i < len; i++)
+            word = word << 8 | (unsigned char)text[i];
+    return word;
+}
+
+static inline uint64_t hash_of(const char *text, size_t len)
+{
+    uint64_t hash = len + 1;
+    for (size_t i = 0; i < len; i += sizeof(uint64_t))
+        hash = mixed(hash, word_at(text, len, i));
     return (hash ^ hash >> 32) | 1;
+}
+
+static inline bool is_same(const char *text, const char *other, size_t len)
+{
+    for (size_t i = 0; i < len; i += sizeof(uint64_t))
+        if (word_at(text, len, i) != word_at(other, len, i))
+            return false;
+    return true;
 }
 
 /* ---- what it is ---- */
@@ -100,93 +98,82 @@ static bool is_of_pytorch(const char *text, size_t len)
 /* ---- the table ---- */
 
 /* Its place, or the free one where it would be; somebody else may take that at any time. */
-static struct label *find(uint64_t hash, const char *text, size_t len, bool *is_new_out)
+static inline struct prb_torch_label *find(uint64_t hash, const char *text, size_t len,
+                                           bool *is_new_out)
 {
     for (size_t i = hash;; i++) {
-        struct label *label = &labels[i & (LABELS_MAX - 1)];
-        if (label == labels) /* place 0 is nobody's */
+        struct prb_torch_label *label = &prb_torch_labels[i & (PRB_TORCH_LABELS_MAX - 1)];
+        if (label == prb_torch_labels) /* place 0 is nobody's */
             continue;
         uint64_t there = atomic_load_explicit(&label->hash, memory_order_acquire);
         *is_new_out = !there;
-        if (!there || (there == hash && label->len == len && !memcmp(label->text, text, len)))
+        if (!there || (there == hash && label->len == len && is_same(label->text, text, len)))
             return label;
     }
 }
 
-static void tell(unsigned number)
+static void tell(const struct prb_torch_label *label)
 {
-    const struct label *label = &labels[number];
-    prb_torch_record_name(PRB_TRACE_KIND_LABEL, number, label->text, label->len, NULL, 0);
+    prb_torch_record_name(PRB_TRACE_KIND_LABEL, label - prb_torch_labels, label->text, label->len,
+                          NULL, 0);
 }
 
-static unsigned add(uint64_t hash, const char *text, size_t len)
+static struct prb_torch_label *add(uint64_t hash, const char *text, size_t len)
 {
-    unsigned number = 0;
-    pthread_mutex_lock(&lock);
     bool is_new;
-    struct label *label = find(hash, text, len, &is_new);
-    if (!is_new || count < LABELS_MAX / 2) {
-        number = (unsigned)(label - labels);
-        if (is_new) {
-            memcpy(label->text, text, len);
-            label->len = (unsigned char)len;
-            label->stage = (unsigned char)stage_of(text, len);
-            label->reduces = begins(text, len, "DistributedDataParallel.");
-            label->users = label->stage == PRB_TRACE_SCOPE && !is_of_pytorch(text, len);
-            count++;
-            atomic_store_explicit(&label->hash, hash, memory_order_release);
-        }
+    pthread_mutex_lock(&lock);
+    struct prb_torch_label *label = find(hash, text, len, &is_new);
+    if (is_new && count == PRB_TORCH_LABELS_MAX / 2) {
+        label = prb_torch_labels;
+        is_new = false;
+    }
+    if (is_new) {
+        memcpy(label->text, text, len);
+        label->len = (unsigned char)len;
+        label->stage = (unsigned char)stage_of(text, len);
+        label->reduces = begins(text, len, "DistributedDataParallel.");
+        label->users = label->stage == PRB_TRACE_SCOPE && !is_of_pytorch(text, len);
+        count++;
+        atomic_store_explicit(&label->hash, hash, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
-    if (is_new && number)
-        tell(number);
-    return number;
+    if (is_new)
+        tell(label);
+    return label;
 }
 
-unsigned prb_torch_label(const char *text, size_t len)
+struct prb_torch_label *prb_torch_label_find(const char *text, size_t len)
 {
     if (len > PRB_TORCH_LABEL_MAX)
         len = PRB_TORCH_LABEL_MAX;
     uint64_t hash = hash_of(text, len);
     bool is_new;
-    const struct label *label = find(hash, text, len, &is_new);
-    return is_new ? add(hash, text, len) : (unsigned)(label - labels);
+    struct prb_torch_label *label = find(hash, text, len, &is_new);
+    return is_new ? add(hash, text, len) : label;
 }
-
-bool prb_torch_label_reduces(unsigned label) { return labels[label].reduces; }
-
-enum prb_trace_stage prb_torch_label_stage(unsigned label)
-{
-    return label ? labels[label].stage : PRB_TRACE_SCOPE;
-}
-
-unsigned prb_torch_label_next(unsigned label) { return atomic_fetch_add(&labels[label].seen, 1); }
 
 void prb_torch_label_class(unsigned label, char out[PRB_TORCH_LABEL_MAX + 1])
 {
-    const char *name = strchr(labels[label].text, '#'), *end = name ? strrchr(name, '.') : NULL;
+    const char *name = strchr(prb_torch_labels[label].text, '#'),
+               *end = name ? strrchr(name, '.') : NULL;
     size_t len = end ? (size_t)(end - name - 1) : 0;
     if (len)
         memcpy(out, name + 1, len);
     out[len] = '\0';
 }
 
-const char *prb_torch_label_users(unsigned label)
-{
-    return labels[label].users ? labels[label].text : NULL;
-}
-
 void prb_torch_labels_begin(void)
 {
-    for (unsigned i = 0; i < LABELS_MAX; i++)
-        atomic_store(&labels[i].seen, 0);
+    prb_torch_labels[0].stage = PRB_TRACE_SCOPE;
+    for (unsigned i = 0; i < PRB_TORCH_LABELS_MAX; i++)
+        atomic_store(&prb_torch_labels[i].seen, 0);
 }
 
 void prb_torch_labels_tell(void)
 {
-    for (unsigned i = 1; i < LABELS_MAX; i++)
-        if (atomic_load_explicit(&labels[i].hash, memory_order_acquire))
-            tell(i);
+    for (unsigned i = 1; i < PRB_TORCH_LABELS_MAX; i++)
+        if (atomic_load_explicit(&prb_torch_labels[i].hash, memory_order_acquire))
+            tell(&prb_torch_labels[i]);
 }
 
 void prb_torch_labels_forked(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

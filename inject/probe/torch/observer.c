@@ -34,17 +34,14 @@ static atomic_bool registered;
 /* ---- scopes that are open ---- */
 
 struct scope {
-    const void *_Atomic function; /* at::RecordFunction, by which begin and end are matched */
-    int64_t tid, step;
-    uint64_t begin;
-    uintptr_t object;
-    uint32_t number;
-    unsigned label, arming, depth;
-    enum prb_trace_stage stage;
+    _Alignas(64) const void *_Atomic function; /* at::RecordFunction: matches begin and end */
+    const struct prb_torch_label *label;
+    struct prb_torch_event event; /* its end is not known yet */
+    unsigned arming;
 };
 
 static struct scope scopes[OPEN_MAX];
-static const char taken; /* stands in function while the rest is filled in */
+static const char taken; /* stands in function while the rest is filled in, or used up */
 
 static size_t place_of(const void *function)
 {
@@ -62,41 +59,49 @@ static struct scope *open_scope(const void *function)
     return NULL;
 }
 
+/* It is the caller's, who closes it. */
 static struct scope *find_scope(const void *function)
 {
     for (size_t i = 0; i < OPEN_TRIES; i++) {
         struct scope *scope = &scopes[(place_of(function) + i) & (OPEN_MAX - 1)];
-        if (atomic_load_explicit(&scope->function, memory_order_acquire) == function)
+        if (atomic_load_explicit(&scope->function, memory_order_acquire) == function) {
+            atomic_store_explicit(&scope->function, &taken, memory_order_relaxed);
             return scope;
+        }
     }
     return NULL;
 }
 
+static void close_scope(struct scope *scope)
+{
+    atomic_store_explicit(&scope->function, NULL, memory_order_release);
+}
+
 /* ---- the observer ---- */
 
-static void enter(struct prb_torch_thread *thread, const struct scope *scope)
+static void enter(struct prb_torch_thread *thread, enum prb_trace_stage stage, uint64_t now)
 {
-    if (scope->stage == PRB_TRACE_DATA) {
-        prb_torch_data_begins(thread, scope->begin);
-        prb_torch_enter(thread, PRB_PHASE_DATA, scope->begin);
-    } else if (scope->stage == PRB_TRACE_OPTIMIZER) {
-        prb_torch_enter(thread, PRB_PHASE_OPTIMIZER, scope->begin);
+    if (stage == PRB_TRACE_DATA) {
+        prb_torch_data_begins(thread, now);
+        prb_torch_enter(thread, PRB_PHASE_DATA, now);
+    } else if (stage == PRB_TRACE_OPTIMIZER) {
+        prb_torch_enter(thread, PRB_PHASE_OPTIMIZER, now);
     }
 }
 
-static void leave(struct prb_torch_thread *thread, const struct scope *scope, uint64_t now)
+static void leave(struct prb_torch_thread *thread, const struct prb_torch_event *event)
 {
-    if (scope->stage == PRB_TRACE_DATA || scope->stage == PRB_TRACE_OPTIMIZER)
-        prb_torch_leave(thread, now);
-    else if (scope->stage == PRB_TRACE_COLLECTIVE)
-        prb_torch_move(thread, PRB_PHASE_COMM_WAIT, now - scope->begin, now);
+    if (event->stage == PRB_TRACE_DATA || event->stage == PRB_TRACE_OPTIMIZER)
+        prb_torch_leave(thread, event->end);
+    else if (event->stage == PRB_TRACE_COLLECTIVE)
+        prb_torch_move(thread, PRB_PHASE_COMM_WAIT, event->end - event->begin, event->end);
 }
 
-static uintptr_t object_of(const struct scope *scope, const char *name)
+static uintptr_t object_of(struct prb_torch_label *label, const char *name)
 {
-    if (scope->stage == PRB_TRACE_COLLECTIVE)
-        return prb_torch_label_next(scope->label);
-    bool updates = scope->stage == PRB_TRACE_OPTIMIZER || scope->stage == PRB_TRACE_ZERO_GRAD;
+    if (label->stage == PRB_TRACE_COLLECTIVE)
+        return atomic_fetch_add_explicit(&label->seen, 1, memory_order_relaxed);
+    bool updates = label->stage == PRB_TRACE_OPTIMIZER || label->stage == PRB_TRACE_ZERO_GRAD;
     return updates ? prb_torch_frame_self(name) : 0;
 }
 
@@ -112,69 +117,73 @@ static void begin_scope(const void *function)
     struct scope *scope = thread ? open_scope(function) : NULL;
     if (!scope)
         return;
-    scope->label = name ? prb_torch_label(name, strnlen(name, PRB_TORCH_LABEL_MAX)) : 0;
-    scope->stage = prb_torch_label_stage(scope->label);
-    scope->arming = thread->arming;
-    scope->depth = thread->depth;
-    scope->tid = thread->tid;
-    scope->begin = prb_clock_ns();
-    scope->object = object_of(scope, name);
-    enter(thread, scope);
-    if (scope->stage == PRB_TRACE_COLLECTIVE)
-        prb_torch_collective_begins(scope->begin);
-    else if (prb_torch_label_reduces(scope->label))
+    struct prb_torch_label *label =
+        name ? prb_torch_label_find(name, strnlen(name, PRB_TORCH_LABEL_MAX)) : prb_torch_labels;
+    uint64_t now = prb_clock_ns();
+    uintptr_t object = object_of(label, name);
+    enter(thread, label->stage, now);
+    if (label->stage == PRB_TRACE_COLLECTIVE)
+        prb_torch_collective_begins(now);
+    else if (label->reduces)
         prb_torch_reducer_called();
-    scope->step = prb_torch_step_of(false);
-    scope->number = prb_torch_number(thread, scope->step);
+    int64_t step = prb_torch_step_of(false);
+    scope->label = label;
+    scope->arming = thread->arming;
+    scope->event = (struct prb_torch_event){
+        .begin = now,
+        .stage = label->stage,
+        .object = object,
+        .label = (unsigned)(label - prb_torch_labels),
+        .depth = thread->depth,
+        .step = step,
+        .number = prb_torch_number(thread, step),
+        .tid = thread->tid,
+    };
     thread->scopes++;
     atomic_store_explicit(&scope->function, function, memory_order_release);
 }
 
-static void record_scope(const struct prb_torch_event *event)
+static void record_scope(const struct scope *scope)
 {
+    const struct prb_torch_event *event = &scope->event;
     if (event->stage == PRB_TRACE_SCOPE &&
         !atomic_load_explicit(&prb_torch.sampled, memory_order_relaxed))
         return;
     prb_torch_record(event);
-    const char *users = prb_torch_label_users(event->label);
-    if (users && atomic_load_explicit(&prb_torch.spans, memory_order_relaxed))
-        prb_torch_record_span(event, users);
+    if (scope->label->users && atomic_load_explicit(&prb_torch.spans, memory_order_relaxed))
+        prb_torch_record_span(event, scope->label->text);
+}
+
+static void end_event(struct prb_torch_thread *thread, struct scope *scope)
+{
+    struct prb_torch_event *event = &scope->event;
+    uint64_t now = prb_clock_ns();
+    bool here = thread->tid == event->tid, updates = event->stage == PRB_TRACE_OPTIMIZER;
+    event->end = now;
+    event->async = !here;
+    if (here)
+        leave(thread, event);
+    else if (event->stage == PRB_TRACE_COLLECTIVE)
+        prb_torch_collective_ends(event->begin, now);
+    if (updates)
+        event->step = prb_torch_step_of(true);
+    record_scope(scope);
+    if (here && updates)
+        prb_torch_optimizer_ends(thread, now, event->object, event->label);
+    if (here && prb_torch_ends_label(event->label))
+        prb_torch_step_ends(thread, now, false);
 }
 
 static void end_scope(const void *function)
 {
-    struct scope *found = find_scope(function);
-    if (!found)
+    struct scope *scope = find_scope(function);
+    if (!scope)
         return;
-    struct scope scope = *found;
-    atomic_store_explicit(&found->function, NULL, memory_order_release);
     struct prb_torch_thread *thread =
         atomic_load_explicit(&prb_torch.on, memory_order_acquire) ? prb_torch_thread() : NULL;
-    if (!thread || thread->arming != scope.arming)
-        return;
-    uint64_t now = prb_clock_ns();
-    bool here = thread->tid == scope.tid;
-    if (here)
-        leave(thread, &scope, now);
-    else if (scope.stage == PRB_TRACE_COLLECTIVE)
-        prb_torch_collective_ends(scope.begin, now);
-    const struct prb_torch_event event = {
-        .begin = scope.begin,
-        .end = now,
-        .stage = scope.stage,
-        .object = scope.object,
-        .label = scope.label,
-        .depth = scope.depth,
-        .async = !here,
-        .step = scope.stage == PRB_TRACE_OPTIMIZER ? prb_torch_step_of(true) : scope.step,
-        .number = scope.number,
-        .tid = scope.tid,
-    };
-    record_scope(&event);
-    if (here && scope.stage == PRB_TRACE_OPTIMIZER)
-        prb_torch_optimizer_ends(thread, now, scope.object, scope.label);
-    if (here && prb_torch_ends_label(scope.label))
-        prb_torch_step_ends(thread, now, false);
+    if (thread && thread->arming == scope->arming)
+        end_event(thread, scope);
+    close_scope(scope);
 }
 
 /* std::unique_ptr<ObserverContext> (*)(const RecordFunction &): the pointer is returned through memory, whose address

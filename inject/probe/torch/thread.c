@@ -5,14 +5,19 @@
 
 #include "inject/probe/torch/torch.h"
 
-static pthread_key_t key;
+struct prb_torch_threads prb_torch_threads;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Calls free(3) and does not name it: who takes its address gets, in a program at fixed addresses, one
  * of that program's, and the hooks of allocations would know no other (memory/libraries.c). */
 static void end_thread(void *thread) { free(thread); }
 
-static void make_key(void) { pthread_key_create(&key, end_thread); }
+static void make_key(void)
+{
+    atomic_store(&prb_torch_threads.ready,
+                 pthread_key_create(&prb_torch_threads.key, end_thread) == 0);
+}
 
 static struct prb_torch_thread *make_thread(void)
 {
@@ -21,7 +26,7 @@ static struct prb_torch_thread *make_thread(void)
         return NULL;
     thread->tid = syscall(SYS_gettid);
     thread->since = prb_clock_ns();
-    if (pthread_setspecific(key, thread) == 0)
+    if (pthread_setspecific(prb_torch_threads.key, thread) == 0)
         return thread;
     free(thread);
     return NULL;
@@ -34,15 +39,15 @@ static void begin_again(struct prb_torch_thread *thread, unsigned arming)
     *thread = (struct prb_torch_thread){.tid = tid, .arming = arming, .since = prb_clock_ns()};
 }
 
-struct prb_torch_thread *prb_torch_thread(void)
+struct prb_torch_thread *prb_torch_thread_begin(void)
 {
     pthread_once(&once, make_key);
-    struct prb_torch_thread *thread = pthread_getspecific(key);
+    if (!atomic_load(&prb_torch_threads.ready))
+        return NULL;
+    struct prb_torch_thread *thread = pthread_getspecific(prb_torch_threads.key);
     if (!thread && !(thread = make_thread()))
         return NULL;
-    unsigned arming = atomic_load_explicit(&prb_torch.arming, memory_order_relaxed);
-    if (thread->arming != arming)
-        begin_again(thread, arming);
+    begin_again(thread, atomic_load_explicit(&prb_torch.arming, memory_order_relaxed));
     return thread;
 }
 

@@ -45,8 +45,12 @@ struct prb_torch_thread {
     uint64_t spent[PRB_PHASES]; /* ns, since the step began */
 };
 
-/* The calling thread's; NULL: no memory. */
-struct prb_torch_thread *prb_torch_thread(void);
+/* The calling thread's, anew where its counts are of an earlier arming; NULL: no memory. */
+struct prb_torch_thread *prb_torch_thread_begin(void);
+extern struct prb_torch_threads {
+    atomic_bool ready; /* the key is made */
+    pthread_key_t key;
+} prb_torch_threads;
 void prb_torch_enter(struct prb_torch_thread *thread, enum prb_torch_phase phase, uint64_t now);
 void prb_torch_leave(struct prb_torch_thread *thread, uint64_t now);
 /* So much of the time until now, ns, counts for another phase. */
@@ -80,6 +84,18 @@ struct prb_torch {
     atomic_bool random;           /* which steps are sampled is not every nth */
 };
 extern struct prb_torch prb_torch;
+
+/* The calling thread's; NULL: no memory. */
+static inline struct prb_torch_thread *prb_torch_thread(void)
+{
+    struct prb_torch_thread *thread =
+        atomic_load_explicit(&prb_torch_threads.ready, memory_order_acquire)
+            ? pthread_getspecific(prb_torch_threads.key)
+            : NULL;
+    if (thread && thread->arming == atomic_load_explicit(&prb_torch.arming, memory_order_relaxed))
+        return thread;
+    return prb_torch_thread_begin();
+}
 
 /* The next number of a row of a thread within a step. */
 static inline uint32_t prb_torch_number(struct prb_torch_thread *thread, int64_t step)
@@ -275,20 +291,30 @@ void prb_torch_outside_forked(void);
 
 /* ---- label.c ---- */
 
-#define PRB_TORCH_LABEL_MAX 95 /* bytes */
-/* The number of a text, cut; the same text has the same number for ever.  0: there are too many. */
-unsigned prb_torch_label(const char *text, size_t len);
-/* What a label of PyTorch's is, found once for each. */
-enum prb_trace_stage prb_torch_label_stage(unsigned label);
-/* Whether it is of a call of DistributedDataParallel. */
-bool prb_torch_label_reduces(unsigned label);
-/* How many collectives of that name there were before, since the arming. */
-unsigned prb_torch_label_next(unsigned label);
+#define PRB_TORCH_LABEL_MAX 95    /* bytes */
+#define PRB_TORCH_LABELS_MAX 2048 /* a power of two; half of it is used */
+
+/* A text that rows name by a number, its place.  It never changes once its hash stands in it. */
+struct prb_torch_label {
+    _Alignas(64) _Atomic uint64_t hash; /* 0: free */
+    atomic_uint seen;                   /* collectives of that name, since the arming */
+    unsigned char stage, len;           /* enum prb_trace_stage */
+    bool users;                         /* the program opened the scope, and not PyTorch */
+    bool reduces;                       /* a call of DistributedDataParallel */
+    char text[PRB_TORCH_LABEL_MAX + 1];
+};
+/* Place 0 is nobody's: there were too many. */
+extern struct prb_torch_label prb_torch_labels[PRB_TORCH_LABELS_MAX];
+
+/* That of a text, which is cut; the same text has the same one for ever. */
+struct prb_torch_label *prb_torch_label_find(const char *text, size_t len);
+static inline unsigned prb_torch_label(const char *text, size_t len)
+{
+    return (unsigned)(prb_torch_label_find(text, len) - prb_torch_labels);
+}
 void prb_torch_labels_begin(void);
 /* The class in a label of an optimizer's, "Optimizer.step#AdamW.step"; "": it is none. */
 void prb_torch_label_class(unsigned label, char out[PRB_TORCH_LABEL_MAX + 1]);
-/* Its text, when the user's program opened the scope and not PyTorch; else NULL. */
-const char *prb_torch_label_users(unsigned label);
 /* Write all of them as names again. */
 void prb_torch_labels_tell(void);
 void prb_torch_labels_forked(void);
