@@ -1030,7 +1030,7 @@ PRB_API bool prb_db_query(struct prb_db *db, const char *sql, prb_row_fn *each, 
  * instead of the statement's own. */
 PRB_API bool prb_db_plan(struct prb_db *db, const char *sql, prb_row_fn *each, void *context,
                          struct prb_error *err) PRB_MUST_CHECK;
-/* What the rows of the last query leave out, one sentence, or NULL.  Borrowed until the next
+/* What the rows of the last query leave out, a sentence a line, or NULL.  Borrowed until the next
  * query. */
 PRB_API const char *prb_db_warning(const struct prb_db *db);
 /* While statements run, go_on(context) is called every 20 ms or so, in the thread of the query;

@@ -126,9 +126,13 @@ void prb_out_error(const struct prb_error *err)
 
 void prb_out_note(const char *text)
 {
-    fputs("probing: note: ", stderr);
-    prb_out_text(stderr, text);
-    fputc('\n', stderr);
+    for (const char *at = text; *at;) {
+        size_t n = strcspn(at, "\n");
+        fputs("probing: note: ", stderr);
+        prb_out_cut(stderr, at, n, 0);
+        fputc('\n', stderr);
+        at += n + (at[n] == '\n');
+    }
 }
 
 bool prb_out_finish(struct prb_error *err)

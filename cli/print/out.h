@@ -45,7 +45,7 @@ void prb_out_pad(FILE *out, unsigned columns);
 
 /* "probing: " error, its remedy below; on standard error. */
 void prb_out_error(const struct prb_error *err);
-/* "probing: note: " text on standard error. */
+/* "probing: note: " and text on standard error, each line of it so. */
 void prb_out_note(const char *text);
 /* Show on a terminal how far the command is, once it has taken a second. */
 void prb_out_progress(void);

@@ -4,6 +4,8 @@
 #include "fleet/rows/pack.h"
 #include "fleet/rows/source.h"
 
+#define NOTE_MOST 280 /* bytes of what a rank says that are shown */
+
 static bool is_own(const struct prb_table *table, size_t column)
 {
     const struct prb_united *united = (const struct prb_united *)table;
@@ -156,6 +158,8 @@ static bool ask_rows(struct prb_rows_source *source, const struct prb_db *db, st
 static bool take_notes(struct prb_rows_source *source, struct prb_db *db, struct prb_error *err)
 {
     size_t more = 0;
+    int rank = -1, len = 0;
+    const char *first = NULL;
     for (size_t i = 0; i < source->answers.count; i++) {
         const struct prb_answer *answer = &source->answers.items[i];
         struct prb_packed part;
@@ -164,14 +168,17 @@ static bool take_notes(struct prb_rows_source *source, struct prb_db *db, struct
         if (part.table_count != source->ask.count)
             return prb_fail(err, PRB_CORRUPT, "rank %d: it sent other tables than were asked for",
                             answer->rank);
-        if (part.note_len && !more++)
-            snprintf(db->warning, sizeof db->warning, "rank %d: %.*s", answer->rank,
-                     (int)(part.note_len < 280 ? part.note_len : 280), part.note);
+        if (!part.note_len || more++)
+            continue;
+        first = part.note;
+        len = (int)(part.note_len < NOTE_MOST ? part.note_len : NOTE_MOST);
+        rank = answer->rank;
     }
-    if (more > 1) {
-        size_t used = strlen(db->warning);
-        snprintf(db->warning + used, sizeof db->warning - used, " (and %zu other ranks)", more - 1);
-    }
+    char others[40] = "";
+    if (more > 1)
+        snprintf(others, sizeof others, " (and %zu other ranks)", more - 1);
+    if (more)
+        prb_db_warn(db, "rank %d: %.*s%s", rank, len, first, others);
     return true;
 }
 

@@ -66,8 +66,8 @@ def _run(statement: str, take: Callable[[int, Any, Any], bool], trouble: List[Ba
         raise trouble[0] if trouble else KeyboardInterrupt()
     if not good:
         raise library.failed(error)
-    if warning:
-        text.note(warning)
+    for line in warning.split("\n") if warning else ():
+        text.note(line)
 
 
 def query(statement: str, each: Callable[[List[str], Any], None]) -> None:

@@ -9,6 +9,8 @@
 #include "sql/dialect.h"
 #include "sql/excerpt.h"
 
+#define WARNING_LONGEST 400 /* bytes of a sentence */
+
 /* ---- opening ---- */
 
 /* SQLite declares these tables when they are first named, in a way that the authorizer refuses. */
@@ -64,6 +66,37 @@ void prb_db_watch(struct prb_db *db, bool (*go_on)(void *context), void *context
 void prb_db_reveal(struct prb_db *db, bool reveal) { db->settings.reveal_secrets = reveal; }
 
 const char *prb_db_warning(const struct prb_db *db) { return db->warning[0] ? db->warning : NULL; }
+
+static bool has_line(const char *lines, const char *line)
+{
+    size_t len = strlen(line);
+    for (const char *at = lines; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, line, len) == 0 && (!at[len] || at[len] == '\n'))
+            return true;
+    }
+    return false;
+}
+
+void prb_db_warn_args(struct prb_db *db, const char *format, va_list args)
+{
+    char line[WARNING_LONGEST];
+    size_t used = strlen(db->warning);
+    vsnprintf(line, sizeof line, format, args);
+    for (char *end = line; (end = strchr(end, '\n'));)
+        *end = ';';
+    if (!line[0] || has_line(db->warning, line) || used + 1 + strlen(line) >= sizeof db->warning)
+        return;
+    snprintf(db->warning + used, sizeof db->warning - used, "%s%s", used ? "\n" : "", line);
+}
+
+void prb_db_warn(struct prb_db *db, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    prb_db_warn_args(db, format, args);
+    va_end(args);
+}
 
 /* ---- running ---- */
 

@@ -57,7 +57,7 @@ struct prb_db {
     struct prb_settings settings;
     struct prb_statement_view view;
     const char *refused;          /* what the authorizer refused last, or NULL */
-    char warning[360];            /* of the last query, or "" */
+    char warning[2000];           /* of the last query, a line each, or "" */
     bool busy;                    /* a query runs */
     bool (*go_on)(void *context); /* prb_db_watch, or NULL */
     void *go_on_context;
@@ -70,6 +70,11 @@ struct prb_db {
 struct prb_db *prb_db_open_tables(struct prb_target *target, const struct prb_table *const *tables,
                                   size_t count, struct prb_error *err);
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
+
+/* One more sentence of prb_db_warning, unless it is there or has no room. */
+void prb_db_warn(struct prb_db *db, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void prb_db_warn_args(struct prb_db *db, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /* authorize.c: only reading is allowed from here on; SQLite's limits and defences. */
 void prb_db_authorize(struct prb_db *db);

@@ -332,7 +332,7 @@ void prb_rows_warn(struct prb_rows *rows, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(rows->db->warning, sizeof rows->db->warning, format, args);
+    prb_db_warn_args(rows->db, format, args);
     va_end(args);
 }
 

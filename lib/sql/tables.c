@@ -61,7 +61,7 @@ static bool list_sources(struct prb_db *db, struct prb_error *err)
         good = list_source(db, source, err);
         const char *note = good && source->note ? source->note(source) : NULL;
         if (note)
-            snprintf(db->warning, sizeof db->warning, "%s", note);
+            prb_db_warn(db, "%s", note);
     }
     if (good && prb_vtab_attach(db, first, err))
         return true;

@@ -64,10 +64,10 @@ static void warn_of_time(struct prb_db *db)
 {
     double age = db->view.time - db->profile->start - db->profile->seconds;
     if (age >= 60)
-        snprintf(db->warning, sizeof db->warning,
-                 "now() is the time of the query; this profile ended %.0f minutes before it: use "
-                 "(SELECT max(timestamp) FROM profiling_data) for its end",
-                 age / 60);
+        prb_db_warn(db,
+                    "now() is the time of the query; this profile ended %.0f minutes before it: "
+                    "use (SELECT max(timestamp) FROM profiling_data) for its end",
+                    age / 60);
 }
 
 double prb_db_time(struct prb_db *db)
@@ -93,7 +93,7 @@ const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
         };
         db->view.stacks = db->take_stacks(db->target, &options, err);
         if (db->view.stacks && db->view.stacks->warning)
-            snprintf(db->warning, sizeof db->warning, "%s", db->view.stacks->warning);
+            prb_db_warn(db, "%s", db->view.stacks->warning);
     }
     return db->view.stacks;
 }

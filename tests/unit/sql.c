@@ -370,6 +370,10 @@ static void stacks_are_taken_once(void **state)
     assert_false(options_seen.native);
     assert_int_equal(options_seen.repr_limit, 99);
     assert_string_equal(prb_db_warning(db), "one thread is missing");
+    prb_db_warn(db, "so is %s", "another");
+    prb_db_warn(db, "one thread");
+    prb_db_warn(db, "one thread is missing");
+    assert_string_equal(prb_db_warning(db), "one thread is missing\nso is another\none thread");
     assert_values(db, "SELECT time FROM stacks_a", "3|");
     assert_null(prb_db_warning(db));
     stacks_taken = 100;
