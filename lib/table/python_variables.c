@@ -18,6 +18,7 @@
 #define RATE 10.0
 #define RATE_MAX 100.0
 #define FUNCTIONS_SHOWN 8
+#define WHY_LONGEST 256
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it was read, since the epoch"},
@@ -92,7 +93,8 @@ struct recorded {
     struct prb_torch_names names;
     struct begun { /* what is watched since the last change */
         char function[PRB_WATCHED_TEXT_MAX], name[PRB_WATCHED_TEXT_MAX];
-        bool seen, bound; /* a call of the function; a value */
+        bool seen, bound, valued; /* a call of the function; the name in it; a value of that */
+        char why[WHY_LONGEST];    /* it has no value, at last; "": it is not told */
     } begun[PRB_WATCHED_MAX];
     size_t begun_count, count;
     double begun_at;
@@ -131,6 +133,18 @@ static void begins(struct recorded *recorded, const struct prb_ring_value *value
     memcpy(one->name, name->text, name->len);
 }
 
+static void take_value(struct begun *begun, const struct prb_ring_value *values)
+{
+    const struct prb_ring_value *text = &values[PRB_VARIABLES_VALUE];
+    const char *why = prb_variable_why(values);
+    begun->seen = true;
+    begun->bound |= !values[PRB_VARIABLES_TYPE].null;
+    begun->valued |= !values[PRB_VARIABLES_NUMBER].null || (!text->null && !why) ||
+                     is_same("NoneType", &values[PRB_VARIABLES_TYPE]);
+    if (why)
+        snprintf(begun->why, sizeof begun->why, "%.*s", (int)(text->len - 1), why);
+}
+
 /* A row of a variable, of a function that was named or of whoever called. */
 static void comes(struct recorded *recorded, const struct prb_ring_value *values)
 {
@@ -138,10 +152,8 @@ static void comes(struct recorded *recorded, const struct prb_ring_value *values
     const struct prb_ring_value *name = &values[PRB_VARIABLES_NAME];
     for (int i = 0; i < 2; i++) {
         struct begun *begun = begun_of(recorded, i ? &nobody : &values[PRB_VARIABLES_FUNC], name);
-        if (!begun)
-            continue;
-        begun->seen = true;
-        begun->bound |= !values[PRB_VARIABLES_TYPE].null;
+        if (begun)
+            take_value(begun, values);
     }
 }
 
@@ -211,7 +223,7 @@ static void add_functions(struct prb_rows *rows, struct prb_buf *out)
     }
 }
 
-/* What is watched and was never seen; of a function, once. */
+/* What is watched and never had a value; of a function that was not seen, once. */
 static void note_missing(struct recorded *recorded)
 {
     PRB_AUTO(prb_buf) struct prb_buf functions = {0};
@@ -220,8 +232,13 @@ static void note_missing(struct recorded *recorded)
         bool again = false;
         for (size_t j = 0; j < i; j++)
             again |= !one->seen && strcmp(recorded->begun[j].function, one->function) == 0;
-        if (one->bound || again)
+        if (one->valued || again || (one->bound && !one->why[0]))
             continue;
+        if (one->why[0]) {
+            prb_rows_warn(recorded->rows, "%s%s%s has no value: %s", one->name,
+                          one->function[0] ? "@" : "", one->function, one->why);
+            continue;
+        }
         if (!functions.len)
             add_functions(recorded->rows, &functions);
         const char *running = prb_buf_ok(&functions) && functions.len ? functions.data : "nothing";

@@ -14,7 +14,7 @@
     "micro_step:integer\n"                                                                         \
     "func:text::NULL: no variable of a function\n"                                                 \
     "name:text\n"                                                                                  \
-    "value:text::of a str, and of an int that number does not hold\n"                              \
+    "value:text::of a str, and of an int that number does not hold; or why there is none\n"        \
     "number:real\n"                                                                                \
     "type:text\n"                                                                                  \
     "asked:boolean::0: read along for training_logs\n"                                             \
@@ -34,6 +34,8 @@ enum prb_variables_column {
 };
 /* The micro_step of a row without step that says: from now on it is watched. */
 #define PRB_VARIABLES_BEGINS INT64_C(-1)
+/* A value that begins so says why there is none. */
+#define PRB_VARIABLES_WHY '\001'
 #define PRB_VARIABLES_LR "lr" /* the name of the anchor's learning rate, which no function has */
 
 #endif

@@ -89,7 +89,7 @@ bool prb_watched_parse_item(const char *item, size_t len, struct prb_watched *ou
                           : 0;
         if (!step || at + step > end)
             return wrong(err, item, len, "behind a name stand attributes, keys and indices alone");
-        out->step_count++;
+        out->steps[out->step_count++].at = (size_t)(at - item);
         at += step;
     }
     if (at >= end)

@@ -23,6 +23,7 @@ struct prb_watched {
         bool is_attribute, is_index; /* else the key of a dict, a str */
         char key[PRB_WATCHED_TEXT_MAX];
         int64_t index;
+        size_t at; /* where it is written in text */
     } steps[PRB_WATCHED_STEPS_MAX];
     size_t step_count;
     uint64_t frames, found; /* samples with such a frame; and with the variable in it */

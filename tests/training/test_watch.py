@@ -157,6 +157,19 @@ def test_a_function_that_is_never_called(start, any_python):
             break
         assert done.returncode == 0 and time.monotonic() < until, done
     assert done.stderr == "probing: note: no call of work has had a missing yet\n"
+    watch(target.pid, "call@work,box@work,out@work,self.nobody@work,out['loss'][0]@work,out['gone']@work,nothing@work,text@work,missing@work")
+    until = time.monotonic() + DEADLINE
+    notes = set()
+    while len(notes) != 6 and time.monotonic() < until:
+        done = probing("-t", target.pid, "query", "-f", "csv", "SELECT count(*) FROM python.variables", check=False)
+        notes = set(done.stderr.splitlines())
+    assert notes == {"probing: note: " + line for line in (
+        "box@work has no value: it is of type __main__.Box",
+        "out@work has no value: it is of type dict",
+        "self.nobody@work has no value: self is of type __main__.Trainer, in which .nobody is not found",
+        "out['loss'][0]@work has no value: out['loss'] is of type int, in which [0] is not found",
+        "out['gone']@work has no value: out is of type dict, in which ['gone'] is not found",
+        "no call of work has had a missing yet")}, done.stderr
     told = config(target.pid, "probing.torch.profiling=on,rate=0.5,exprs=call@work,vars=x@wrk")
     assert "no function wrk is there yet; near: work" in told.stderr and "function work" not in told.stderr
 

@@ -57,6 +57,7 @@ static bool add_variable(struct prb_watch_list *list, const struct prb_watched *
         variable->steps[i].is_attribute = watched->steps[i].is_attribute;
         variable->steps[i].is_index = watched->steps[i].is_index;
         variable->steps[i].index = watched->steps[i].index;
+        variable->steps[i].at = watched->steps[i].at;
         if (!watched->steps[i].is_index && !intern(watched->steps[i].key, &variable->steps[i].key))
             return false;
     }

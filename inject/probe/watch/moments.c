@@ -81,7 +81,8 @@ static void write_row(const struct row *row, const char *function, const char *n
     if (!to)
         return;
     const char *type = value->bound ? value->type : NULL;
-    bool is_text = value->bound && value->type && (value->text_len || !strcmp(value->type, "str"));
+    bool is_text = value->why || (value->bound && value->type &&
+                                  (value->text_len || !strcmp(value->type, "str")));
     const struct prb_ring_value values[PRB_VARIABLES_COLUMN_COUNT] = {
         [PRB_VARIABLES_TIME] = {.real = (double)row->time * 1e-9},
         [PRB_VARIABLES_STEP] = {.null = row->step < 0, .integer = row->step < 0 ? 0 : row->step},
@@ -158,12 +159,17 @@ struct reading {
 
 static const struct prb_watch_reader direct = {.direct = true}, safe = {.direct = false};
 
+/* NULL: the way ends at *end_out, which has not what the step *step_out names; or object is NULL. */
 static const char *follow(const struct prb_watch_reader *reader, const char *object,
-                          const struct prb_watch_variable *variable)
+                          const struct prb_watch_variable *variable, const char **end_out,
+                          size_t *step_out)
 {
+    *end_out = NULL;
     for (size_t i = 0; object && i < variable->step_count; i++) {
         const struct prb_watch_step *step = &variable->steps[i];
         const char *key = (const char *)step->key;
+        *end_out = object;
+        *step_out = i;
         object = step->is_attribute ? prb_watch_attribute(reader, object, key)
                  : step->is_index   ? prb_watch_item(reader, object, step->index)
                                     : prb_watch_dict_get(reader, object, key);
@@ -192,7 +198,15 @@ static void read_value(const struct prb_watch_variable *variable, const char *fr
     /* What a local refers to lives as long as its frame waits for us. */
     bool held = !variable->step_count && index >= 0;
     const struct prb_watch_reader *reader = gil || held ? &direct : &safe;
-    prb_watch_value(reader, follow(gil ? &direct : &safe, object, variable), out);
+    const char *end;
+    size_t step = 0;
+    object = follow(gil ? &direct : &safe, object, variable, &end, &step);
+    prb_watch_value(reader, object, out);
+    if (!object && end)
+        prb_watch_value_ends(reader, end, variable->text, variable->steps[step].at,
+                             step + 1 < variable->step_count ? variable->steps[step + 1].at
+                                                             : strlen(variable->text),
+                             out);
 }
 
 static void begin_reading(struct prb_watch_variable *variable, bool by_return)
@@ -245,6 +259,8 @@ static void read_caller(struct prb_watch_variable *variable, bool gil)
         if (!code)
             continue;
         read_value(variable, frame, code, place_of(variable, code), gil, &value);
+        if (!value.bound && value.why && !variable->value.bound && !variable->value.why)
+            variable->value = value;
         if (!value.bound || prb_watch_is_torch(code))
             continue;
         variable->value = value;

@@ -3,12 +3,14 @@
  * the CPU.  What a class is, is found once and kept by its address and its name's.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inject/probe/libc.h"
 #include "inject/probe/watch/watch.h"
 #include "tensor/torch_places.h"
+#include "training/variable_rows.h"
 
 #define KINDS 64u
 #define BASES_MAX 64
@@ -187,6 +189,20 @@ static void find_form(const char *object, const char *body)
     }
 }
 
+/* Why there is no value: a sentence about "it", or about a part of what was written. */
+static void put_why(struct prb_watch_value *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    out->text[0] = PRB_VARIABLES_WHY;
+    int len = vsnprintf(out->text + 1, sizeof out->text - 1, format, args);
+    va_end(args);
+    out->text_len = len < 0                              ? 1
+                    : (size_t)len < sizeof out->text - 1 ? (size_t)len + 1
+                                                         : sizeof out->text - 1;
+    out->why = true;
+}
+
 static void put_tensor(const struct prb_watch_reader *reader, const char *object,
                        struct prb_watch_value *out)
 {
@@ -199,10 +215,23 @@ static void put_tensor(const struct prb_watch_reader *reader, const char *object
         find_form(object, body);
     if (!form || !(impl = find_impl(reader, body, place)) ||
         !prb_watch_read(reader, impl + form->sizes, bytes, sizeof bytes) ||
-        word_of(bytes, PRB_TORCH_NUMEL) != 1 || !(device = prb_torch_device_in(bytes)) || *device)
-        return; /* several elements, or none, or not on the CPU */
+        !(device = prb_torch_device_in(bytes))) {
+        put_why(out, "it is a %s, whose memory this version of probing cannot read", out->type);
+        return;
+    }
+    if (word_of(bytes, PRB_TORCH_NUMEL) != 1) {
+        put_why(out, "it is a %s of %llu elements, and only one of a single element has one",
+                out->type, (unsigned long long)word_of(bytes, PRB_TORCH_NUMEL));
+        return;
+    }
+    if (*device) {
+        put_why(out, "it is a %s on a device: reading it would wait for that", out->type);
+        return;
+    }
     memcpy(&code, bytes + PRB_TORCH_DTYPE, sizeof code);
     enum element element = torch_element(code);
+    if (element == NO_ELEMENT)
+        put_why(out, "it is a %s whose elements are no plain numbers", out->type);
     if (element == NO_ELEMENT || !prb_watch_read(reader, impl + form->head, &at, sizeof at) ||
         !at || !prb_watch_read(reader, pointer(at) + form->head, storage, sizeof storage))
         return;
@@ -419,7 +448,7 @@ void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
                      struct prb_watch_value *out)
 {
     out->bound = object != NULL;
-    out->has_number = false;
+    out->has_number = out->why = false;
     out->type = NULL;
     out->text_len = 0;
     const char *type = object ? prb_watch_type_of(reader, object) : NULL;
@@ -449,6 +478,17 @@ void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
         out->text_len = prb_watch_str(reader, object, out->text, sizeof out->text);
         break;
     default:
+        if (object != prb_watch_facts.none)
+            put_why(out, "it is of type %s", out->type);
         break;
     }
+}
+
+void prb_watch_value_ends(const struct prb_watch_reader *reader, const char *object,
+                          const char *text, size_t at, size_t end, struct prb_watch_value *out)
+{
+    const char *type = prb_watch_type_of(reader, object);
+    const struct known *known = type ? known_of(reader, type) : NULL;
+    put_why(out, "%.*s is of type %s, in which %.*s is not found", (int)at, text,
+            known ? known->name : "value", (int)(end - at), text + at);
 }

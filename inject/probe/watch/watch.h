@@ -69,12 +69,16 @@ struct prb_watch_value {
     bool has_number; /* of an int, float or bool, a numpy scalar, a tensor of one element */
     double number;
     const char *type; /* its name; it stays */
+    bool why;         /* text says why there is no value */
     size_t text_len;
     char text[PRB_WATCH_TEXT_MAX]; /* of a str, and of an int that a double does not hold */
 };
 void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
                      struct prb_watch_value *out);
 void prb_watch_value_of_int(int64_t number, struct prb_watch_value *out);
+/* No value: object has not what the rest of the text names, from its place at on. */
+void prb_watch_value_ends(const struct prb_watch_reader *reader, const char *object,
+                          const char *text, size_t at, size_t end, struct prb_watch_value *out);
 /* bytes of UTF-8; 0: it cannot be read. */
 size_t prb_watch_str(const struct prb_watch_reader *reader, const char *str, char *out, size_t cap);
 
@@ -113,6 +117,7 @@ struct prb_watch_variable {
         bool is_attribute, is_index;
         struct prb_py *key;
         int64_t index;
+        size_t at; /* where it is written in text */
     } steps[PRB_WATCHED_STEPS_MAX];
     char where[PRB_WATCHED_TEXT_MAX]; /* the function in which it was found, where none is named */
     bool read;                        /* since the last row */

@@ -12,6 +12,14 @@ static bool is(const struct prb_ring_value *value, const char *text)
     return !value->null && value->len == strlen(text) && memcmp(value->text, text, value->len) == 0;
 }
 
+const char *prb_variable_why(const struct prb_ring_value *values)
+{
+    const struct prb_ring_value *text = &values[PRB_VARIABLES_VALUE];
+    bool why = !text->null && text->len > 1 && text->text[0] == PRB_VARIABLES_WHY &&
+               !is(&values[PRB_VARIABLES_TYPE], "str");
+    return why ? text->text + 1 : NULL;
+}
+
 /* Python prefers single quotes. */
 static void quote(struct prb_rows *rows, const struct prb_ring_value *value)
 {
@@ -41,7 +49,9 @@ void prb_row_variable_text(struct prb_rows *rows, const struct prb_ring_value *v
                                 *text = &values[PRB_VARIABLES_VALUE],
                                 *number = &values[PRB_VARIABLES_NUMBER];
     char out[PRB_FLOAT_TEXT];
-    if (!text->null && number->null) {
+    if (prb_variable_why(values)) {
+        prb_row_null(rows);
+    } else if (!text->null && number->null) {
         quote(rows, text);
     } else if (!text->null) {
         prb_row_textn(rows, text->text, text->len);

@@ -5,6 +5,9 @@
 #include "ring/ring.h"
 #include "sql/table.h"
 
+/* Why it has no value, up to the end of the text of PRB_VARIABLES_VALUE; NULL: it has one, or is not
+ * bound. */
+const char *prb_variable_why(const struct prb_ring_value *values);
 /* Cell: as repr() prints it; of a numpy scalar and a tensor the number alone. */
 void prb_row_variable_text(struct prb_rows *rows, const struct prb_ring_value *values);
 
