@@ -241,7 +241,15 @@ static void read_function(unsigned function, const char *frame, const char *code
         int index = place_of(variable, code);
         if (variable->read && index < 0 && !prb_watch_has_names(code))
             continue;
+        bool other = variable->read && variable->value.bound && variable->code != code;
+        if (other && variable->step_count) { /* it may have another self */
+            struct prb_watch_value value;
+            read_value(variable, frame, code, index, gil, &value);
+            if (!value.bound)
+                continue;
+        }
         begin_reading(variable, reading->by_return);
+        variable->code = code;
         read_value(variable, frame, code, index, gil, &variable->value);
     }
 }

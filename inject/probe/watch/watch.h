@@ -123,6 +123,7 @@ struct prb_watch_variable {
     bool read;                        /* since the last row */
     bool by_return;                   /* … outside of all moments */
     int64_t thread;
+    const char *code; /* whose frame it was read from, to compare alone */
     struct prb_watch_value value;
 };
 

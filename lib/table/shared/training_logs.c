@@ -141,14 +141,16 @@ static bool take(void *context, const struct prb_ring_value *values)
     while (metric < METRICS && (strlen(metric_names[metric]) != len ||
                                 strncasecmp(metric_names[metric], word, len) != 0))
         metric++;
+    /* Read along, from an object of the framework: whatever it is called there, it is the epoch. */
+    bool of_framework = !values[PRB_VARIABLES_ASKED].integer && len != name->len;
+    metric = of_framework ? EPOCH : metric;
     if (metric == METRICS && (len < 3 || strncasecmp(word, "acc", 3) != 0))
         return true;
     int64_t step = values[PRB_VARIABLES_STEP].null ? -1 : values[PRB_VARIABLES_STEP].integer;
     int64_t thread = values[PRB_VARIABLES_THREAD].integer;
     double time = values[PRB_VARIABLES_TIME].real, number = values[PRB_VARIABLES_NUMBER].real;
     /* transformers' TrainerState counts parts of an epoch, too; what the user asked for stays. */
-    bool of_framework = !values[PRB_VARIABLES_ASKED].integer && len != name->len;
-    if (of_framework && metric == EPOCH)
+    if (of_framework)
         number = prb_floor(number);
     if (!filling->open || step != filling->step || time != filling->time ||
         PRB_TRACE_HIGH(thread) != PRB_TRACE_HIGH(filling->thread))
