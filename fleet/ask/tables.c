@@ -323,8 +323,10 @@ static bool fill_comm_metrics(struct prb_rows *rows, struct prb_error *err)
 {
     struct collecting collecting = {.own = own_of(rows), .rows = rows};
     const struct prb_fleet_info *info = prb_fleet_info(collecting.own->how.fleet);
-    const struct prb_job_source source = {
-        .query = collect, .context = &collecting, .one_machine = info->hosts == 1};
+    const struct prb_job_source source = {.query = collect,
+                                          .context = &collecting,
+                                          .one_machine = info->hosts == 1,
+                                          .world_size = info->world_size};
     PRB_AUTO(prb_job) struct prb_job job = {.world_size = info->world_size};
     return prb_job_take_from(rows, &source, &job, err) && prb_comm_metrics_rows(rows, &job, err);
 }

@@ -9,7 +9,7 @@
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when the last rank began, since the epoch, on its clock"},
-    {"group", PRB_TEXT, "", "process group of torch.distributed"},
+    {"group", PRB_TEXT, "", "process group of torch.distributed; NULL: not known"},
     {"seq", PRB_INTEGER, "",
      "of the collective in its group: the same in all ranks; NULL: a send, or torch's recorder has "
      "it no more"},
@@ -34,7 +34,7 @@ static void begin_row(struct prb_rows *rows, const struct prb_job *job,
 {
     prb_row_begin(rows);
     prb_row_real(rows, time);
-    prb_row_text(rows, from->group);
+    prb_row_text(rows, from->group && from->group[0] ? from->group : NULL);
     prb_row_int_unless(rows, from->seq < 0 ? -1 : from->seq, -1);
     prb_row_text(rows, from->op);
     prb_row_int(rows, job->ranks[from->rank].rank);

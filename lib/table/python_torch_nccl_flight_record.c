@@ -72,6 +72,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     PRB_AUTO(prb_recording) struct prb_recording recording = {0};
     if (!prb_recording_take(rows, prb_rows_target(rows), &recording, err))
         return false;
+    prb_recording_note_empty(rows, &recording);
     size_t i, k;
     json_t *recorder, *entry;
     json_array_foreach(recording.texts, i, recorder)
@@ -83,8 +84,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
 const struct prb_table prb_table_python_torch_nccl_flight_record = {
     .schema = "python",
     .name = "torch_nccl_flight_record",
-    .doc = "collectives that torch.distributed recorded itself (Flight Recorder, every backend), "
-           "read as the query runs",
+    .doc =
+        "collectives that torch.distributed recorded itself (Flight Recorder; gloo's after PyTorch "
+        "2.9), read as the query runs",
     .columns = columns,
     .needs_target = true,
     .fill = fill,

@@ -59,6 +59,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     PRB_AUTO(prb_recording) struct prb_recording recording = {0};
     if (!prb_recording_take(rows, prb_rows_target(rows), &recording, err))
         return false;
+    prb_recording_note_empty(rows, &recording);
     size_t i;
     json_t *recorder, *status;
     const char *id;

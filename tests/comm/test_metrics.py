@@ -120,8 +120,8 @@ def test_ends_that_are_not_known(ranks):
     assert [row["src_rank"] for row in rows] == [last for last, _, _ in truth]
 
 
-def observed(write, groups=1, anew=None):
-    """The observer's rows of 60 collectives, of which the recorder holds the last ten.  Rank 1 was switched on after nine; rank 0
+def observed(write, groups=1, anew=None, held=10):
+    """The observer's rows of 60 collectives, of which the recorder holds the last ones.  Rank 1 was switched on after nine; rank 0
     began to count anew."""
     rows = ([], [])
     truth = made_up(lambda rank, all_of_them: rows[rank].extend(all_of_them), count=60)
@@ -130,7 +130,7 @@ def observed(write, groups=1, anew=None):
         for number in range(begun, 60):
             begin, _, _, op, duration = rows[rank][number]
             first = anew if anew and rank == 0 and number >= anew else begun
-            known = number >= 50
+            known = number >= 60 - held
             told.append((begin, "dp{}".format(number % groups) if known else None, number - first, op, duration, 2 * number + 5 if known else None,
                          "observer", "gloo"))
         write(rank, told, OBSERVED)
@@ -147,6 +147,30 @@ def test_what_the_recorder_holds_no_more(ranks):
         assert row["group"] == "dp0" and row["error_ms"] < 1
         if wait > error:
             assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last) and abs(row["wait_ms"] / 1e3 - wait) <= error
+
+
+def test_what_no_recorder_holds(ranks):
+    """Gloo of an older PyTorch: two ranks have each collective together, at a time."""
+    pids, write = ranks
+    truth = observed(write, held=0)[9:]
+    rows = query(pids[0], "SELECT * FROM comm_metrics ORDER BY timestamp")
+    assert len(rows) == len(truth)
+    for row, (last, wait, _) in zip(rows, truth):
+        error = row["error_ms"] / 1e3 + 1e-6
+        assert row["group"] is None and row["seq"] is None and row["error_ms"] < 1
+        if wait > error:
+            assert (row["src_rank"], row["dst_rank"]) == (last, 1 - last) and abs(row["wait_ms"] / 1e3 - wait) <= error
+    with open("/proc/{}/stat".format(pids[0])) as file:
+        launcher = file.read().rpartition(")")[2].split()[1]
+    done = probing("-t", "@launcher-" + launcher, "query", "-f", "jsonl", "SELECT * FROM comm_metrics ORDER BY timestamp")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == rows, "asked as a job: " + done.stderr
+
+
+def test_nothing_recorded_says_why(ranks):
+    pids, write = ranks
+    made_up(write, count=0)
+    done = probing("-t", pids[0], "query", "-f", "json", "SELECT * FROM comm_metrics", check=False)
+    assert done.stdout.strip() == "[]" and "no collective of a rank is recorded" in done.stderr
 
 
 @pytest.mark.parametrize("groups, anew, count", [(1, 30, 30), (2, None, 10)])

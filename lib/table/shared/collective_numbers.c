@@ -6,6 +6,12 @@
 
 #define MIXED_UP 8 /* by so many the observer's numbers may come in another order than the times */
 #define BEYOND (INT64_MIN / 2)
+/* By time: */
+#define PAIRS_LEAST 4   /* collectives that two ranks have */
+#define FITS_LEAST 0.9  /* of them overlap: those that are mixed up do not */
+#define APART_LEAST 0.1 /* the next best is worse by so much */
+#define LOOKED_AT 32u   /* for shifts to try */
+#define TRIED_MAX 64u
 
 /* What one rank has of an operation, by time: some known, by the recorder, and what it says of the
  * others. */
@@ -116,8 +122,82 @@ static void number(struct run *runs, size_t count)
             give(&runs[i]);
 }
 
-bool prb_job_number(struct prb_job *job, struct prb_error *err)
+/* ---- by time ---- */
+
+static int by_number(const void *a, const void *b)
 {
+    const struct prb_collective *x = *(struct prb_collective *const *)a;
+    const struct prb_collective *y = *(struct prb_collective *const *)b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool overlap(const struct prb_collective *a, const struct prb_collective *b)
+{
+    return a->end >= b->begin && b->end >= a->begin; /* false where an end is not known */
+}
+
+/* What part of those that both have overlaps if mine have so much higher numbers. */
+static double fits(const struct run *run, const struct run *with, int64_t shift)
+{
+    size_t pairs = 0, good = 0;
+    for (size_t i = run->first, j = with->first; i < run->count && j < with->count;) {
+        const struct prb_collective *mine = run->items[i], *theirs = with->items[j];
+        int64_t number = mine->number - shift;
+        if (number == theirs->number) {
+            pairs++;
+            good += overlap(mine, theirs);
+        }
+        i += number <= theirs->number;
+        j += theirs->number <= number;
+    }
+    return pairs < PAIRS_LEAST ? 0 : (double)good / (double)pairs;
+}
+
+static bool shift_by_time(const struct run *run, const struct run *with, int64_t *shift_out)
+{
+    double best = 0, second = 0;
+    int64_t tried[TRIED_MAX];
+    size_t count = 0, step = (run->count - run->first) / LOOKED_AT + 1;
+    for (size_t i = run->first; i < run->count; i += step)
+        for (size_t j = with->first; j < with->count && count < TRIED_MAX; j++) {
+            int64_t shift = run->items[i]->number - with->items[j]->number;
+            bool again = false;
+            for (size_t k = 0; k < count; k++)
+                again |= tried[k] == shift;
+            if (again || !overlap(run->items[i], with->items[j]))
+                continue;
+            tried[count++] = shift;
+            double now = fits(run, with, shift);
+            second = now > best ? best : now > second ? now : second;
+            *shift_out = now > best ? shift : *shift_out;
+            best = now > best ? now : best;
+        }
+    return best >= FITS_LEAST && best - second >= APART_LEAST;
+}
+
+/* Two ranks have each collective together; which, says the time: the parts of one overlap, as nobody
+ * ends before both have begun. */
+static void number_by_time(struct run *runs)
+{
+    for (size_t i = 0; i < 2; i++) {
+        look_at(&runs[i]);
+        for (size_t k = runs[i].first; k < runs[i].count; k++)
+            if (is_known(runs[i].items[k]) || !runs[i].items[k]->waits)
+                return;
+        runs[i].group = "";
+        runs[i].shift = 0;
+        qsort(runs[i].items + runs[i].first, runs[i].count - runs[i].first, sizeof *runs[i].items,
+              by_number);
+    }
+    if (!shift_by_time(&runs[1], &runs[0], &runs[1].shift))
+        return;
+    give(&runs[0]);
+    give(&runs[1]);
+}
+
+bool prb_job_number(struct prb_job *job, bool one_machine, struct prb_error *err)
+{
+    bool two = one_machine && job->rank_count == 2 && job->world_size == 2;
     PRB_AUTO_FREE struct prb_collective **items = calloc(job->count + 1, sizeof *items);
     PRB_AUTO_FREE struct run *runs = calloc(job->rank_count + 1, sizeof *runs);
     size_t count = 0;
@@ -138,6 +218,8 @@ bool prb_job_number(struct prb_job *job, struct prb_error *err)
                 run->count++;
         }
         number(runs, run_count);
+        if (two && run_count == 2)
+            number_by_time(runs);
     }
     return true;
 }

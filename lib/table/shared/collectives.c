@@ -299,8 +299,9 @@ static void sort_out(struct prb_rows *rows, struct prb_job *job)
     if (unnamed)
         prb_rows_warn(rows,
                       "%zu of %zu collectives are left out: the Flight Recorder does not hold "
-                      "which ones they are",
-                      unnamed, unnamed + kept);
+                      "which ones they are%s",
+                      unnamed, unnamed + kept,
+                      kept ? "" : "; without it that is told by time, in jobs of two ranks alone");
     qsort(job->items, job->count, sizeof *job->items, by_collective);
 }
 
@@ -474,7 +475,7 @@ static bool take_recorded_row(void *context, size_t columns, const char *const *
 static bool settle(struct prb_rows *rows, struct prb_job *out, bool one_machine,
                    struct prb_error *err)
 {
-    if (!prb_job_number(out, err))
+    if (!prb_job_number(out, one_machine, err))
         return false;
     sort_out(rows, out);
     size_t all = out->count, taken_out;
@@ -491,6 +492,7 @@ static bool settle(struct prb_rows *rows, struct prb_job *out, bool one_machine,
 bool prb_job_take_from(struct prb_rows *rows, const struct prb_job_source *source,
                        struct prb_job *out, struct prb_error *err)
 {
+    out->world_size = source->world_size;
     if (!source->query(source->context,
                        "SELECT " OBSERVED ", rank FROM python.comm_collective "
                        "ORDER BY rank, timestamp",
@@ -508,6 +510,16 @@ bool prb_job_take_from(struct prb_rows *rows, const struct prb_job_source *sourc
 
 /* ---- all ---- */
 
+static void note_nothing(struct prb_rows *rows, const struct prb_job *job)
+{
+    if (job->rank_count == 1)
+        prb_rows_warn(rows, "one rank of the job runs on this machine: nobody here waits for it");
+    else if (job->rank_count && !job->count && !job->transfer_count)
+        prb_rows_warn(rows, "no collective of a rank is recorded: `config "
+                            "probing.torch.profiling=on` of each rank, or of -t @JOB, records "
+                            "them from now on");
+}
+
 bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *err)
 {
     if (prb_target_info(prb_rows_target(rows))->kind != PRB_TARGET_PROCESS)
@@ -522,5 +534,6 @@ bool prb_job_take(struct prb_rows *rows, struct prb_job *out, struct prb_error *
     for (size_t i = 0; !observed && out->rank_count > 1 && i < out->rank_count; i++)
         if (!take_recorded(rows, out, i, err))
             return false;
+    note_nothing(rows, out);
     return settle(rows, out, true, err);
 }

@@ -63,6 +63,7 @@ struct prb_job_source {
                   struct prb_error *err);
     void *context;
     bool one_machine;
+    int world_size; /* of the job; -1: not known */
 };
 /* The same of them, whatever the target is. */
 bool prb_job_take_from(struct prb_rows *rows, const struct prb_job_source *source,

@@ -18,6 +18,12 @@ PRB_DEFINE_AUTO(prb_recorder, struct prb_recorder, prb_recorder_free)
 
 void prb_recording_deinit(struct prb_recording *recording) { json_decref(recording->texts); }
 
+/* Gloo's collectives: not in that of 2.9.1, in that of 2.13. */
+#define NO_ENTRIES                                                                                 \
+    "the Flight Recorder of process %d is empty: it is off (TORCH_FR_BUFFER_SIZE=0), no "          \
+    "collective has begun, or they are gloo's, which PyTorch 2.9 and before does not record; "     \
+    "python.comm_collective has these while probing.torch.profiling is on"
+
 static bool parse(const struct prb_recorder *recorder, struct prb_recording *out,
                   struct prb_error *err)
 {
@@ -31,6 +37,7 @@ static bool parse(const struct prb_recorder *recorder, struct prb_recording *out
             return prb_fail(err, PRB_CORRUPT,
                             "what the Flight Recorder wrote is no JSON object: %s", why.text);
         }
+        out->entries += json_array_size(json_object_get(one, "entries"));
         if (json_array_append_new(out->texts, one) != 0)
             return prb_nomem(err);
     }
@@ -65,6 +72,12 @@ bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct
     if (recorder.with_gil)
         prb_rows_warn(rows, "this torch writes its Flight Recorder under the GIL only");
     return parse(&recorder, out, err);
+}
+
+void prb_recording_note_empty(struct prb_rows *rows, const struct prb_recording *recording)
+{
+    if (!recording->entries)
+        prb_rows_warn(rows, NO_ENTRIES, (int)prb_rows_target(rows)->info.pid);
 }
 
 void prb_recording_row(struct prb_rows *rows, const struct prb_recording *recording)

@@ -13,12 +13,15 @@ struct prb_recording {
     double time;          /* when it was read, s since the epoch */
     int rank, world_size; /* of the process; -1: unknown */
     json_t *texts;        /* an array: an object of each recorder (gloo's and its like, NCCL's) */
+    size_t entries;       /* of all of them */
 };
 
 /* Read that of a process; a probe is loaded when there is none, and a note says so.  False: err says why. */
 bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct prb_recording *out,
                         struct prb_error *err);
 void prb_recording_deinit(struct prb_recording *recording);
+/* Say why it has no entries, when it has none. */
+void prb_recording_note_empty(struct prb_rows *rows, const struct prb_recording *recording);
 PRB_DEFINE_AUTO(prb_recording, struct prb_recording, prb_recording_deinit)
 
 /* One row of its tables: the cells that all have. */
