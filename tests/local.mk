@@ -52,7 +52,7 @@ WAITING_TESTS = \
 	%D%/serve/test_metrics.py %D%/training/test_growth.py %D%/fleet/test_debug.py %D%/comm/test_recorder.py
 LONG_TESTS = \
 	%D%/training/test_watch.py %D%/training/test_trace.py %D%/sample/test_profile.py %D%/editors/test_vscode.py %D%/training/test_phases.py \
-	%D%/inject/test_eval.py %D%/live/test_stacks.py %D%/python/test_startup.py %D%/crash/test_crash.py %D%/cli/test_pages.py \
+	%D%/inject/test_eval.py %D%/live/test_stacks.py %D%/python/test_startup.py %D%/python/test_unharmed_start.py %D%/crash/test_crash.py %D%/cli/test_pages.py \
 	%D%/dap/test_evaluation.py %D%/dap/test_evaluating.py %D%/inject/test_hard.py %D%/dap/test_readonly.py %D%/dap/test_core.py
 ALONE_TESTS = %D%/live/test_torn.py %D%/dap/test_leaving.py
 WORKING_TESTS = $(LONG_TESTS) $(UNIT_TESTS) $(FUZZ_TARGETS) \
