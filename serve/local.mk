@@ -23,7 +23,7 @@ probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_com
 probing_serve_SOURCES += %D%/upstream/flames.c %D%/upstream/flames.h %D%/upstream/process.c %D%/upstream/rows.c %D%/upstream/target.c \
 	%D%/upstream/upstream.h
 probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
-	%D%/doors/grants.c %D%/doors/guests.c %D%/doors/guests.h %D%/doors/life.c %D%/doors/life.h %D%/doors/log.c %D%/doors/log.h %D%/doors/places.c %D%/doors/tokens.c \
+	%D%/doors/grants.c %D%/doors/guests.c %D%/doors/guests.h %D%/doors/life.c %D%/doors/life.h %D%/doors/places.c %D%/doors/tokens.c \
 	%D%/doors/tokens.h
 probing_serve_SOURCES += %D%/http/again.c %D%/http/again.h %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/fields.c \
 	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/words.h

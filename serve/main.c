@@ -15,10 +15,10 @@
 #include "collect/thread.h"
 #include "fleet/cluster.h"
 #include "format/format.h"
+#include "format/log_file.h"
 #include "serve/client/elsewhere.h"
 #include "serve/doors/access.h"
 #include "serve/doors/life.h"
-#include "serve/doors/log.h"
 #include "serve/doors/tokens.h"
 #include "serve/http/http.h"
 #include "serve/live/runs.h"
@@ -109,7 +109,7 @@ static int already(const struct prb_error *err)
 
 static void collector_says(void *log, const char *line)
 {
-    prb_serve_log(log, "collector: %s", line);
+    prb_log_file_add(log, "collector: %s", line);
 }
 
 static bool run(struct server *server, const char *const *files, struct prb_error *err)
@@ -135,18 +135,18 @@ static bool run(struct server *server, const char *const *files, struct prb_erro
             fputs("probing: note: who can listen in on the way reads what is asked and answered: "
                   "--cert and --key encrypt it\n",
                   stderr);
-        prb_serve_log(server->serve.log, "started, process %d", (int)getpid());
+        prb_log_file_add(server->serve.log, "started, process %d", (int)getpid());
         struct prb_error why = {0};
         struct prb_collecting *collecting =
             prb_collecting_begin(collector_says, server->serve.log, &why);
         if (why.code)
-            prb_serve_log(server->serve.log, "no collector: %s", why.text);
+            prb_log_file_add(server->serve.log, "no collector: %s", why.text);
         prb_http_run(server->http);
         pthread_join(thread, NULL);
         prb_collecting_end(collecting);
         prb_text_end();
         prb_debuggers_end();
-        prb_serve_log(server->serve.log, "ended");
+        prb_log_file_add(server->serve.log, "ended");
     }
     prb_http_free(server->http);
     prb_runs_free(server->serve.runs);
@@ -184,7 +184,7 @@ static bool begin_life(struct server *server, struct prb_error *err)
 static void agent_says(void *context, const char *line)
 {
     const struct server *server = context;
-    prb_serve_log(server->serve.log, "agent: %s", line);
+    prb_log_file_add(server->serve.log, "agent: %s", line);
 }
 
 /* What is allowed holds for those who ask over the bus, too, where keys are trusted for it. */
@@ -251,7 +251,8 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     signal(SIGPIPE, SIG_IGN);
     take_descriptors();
     server->serve.options = options;
-    if (!take_certificate(server, &err)) /* may wait for a pipe, which Ctrl-C ends */
+    /* Either may wait for a pipe, which Ctrl-C ends. */
+    if (!take_certificate(server, &err) || !prb_doors_token(&server->serve, &err))
         return report(&err);
     PRB_AUTO(prb_certificate) struct prb_certificate *certificate = server->serve.certificate;
     sigemptyset(&ends);
@@ -278,8 +279,8 @@ static int serve(struct prb_serve_options *options, const char *const *files)
         }
         return already(&err);
     }
-    PRB_AUTO(prb_serve_log)
-    struct prb_serve_log *log = prb_serve_log_open(server->serve.folder, &err);
+    PRB_AUTO(prb_log_file)
+    struct prb_log_file *log = prb_log_file_open(server->serve.folder, "serve.log", &err);
     server->serve.log = log;
     server->serve.tokens = prb_tokens_new();
     server->serve.guests = prb_guests_new();

@@ -55,7 +55,7 @@ struct prb_serve_options {
     int stop_fd;            /* when it can be read, the server ends; nobody reads it */
 };
 
-struct prb_serve_log;
+struct prb_log_file;
 struct prb_watch;
 struct prb_runs;
 struct prb_tokens;
@@ -71,7 +71,7 @@ struct prb_serve {
     char token[129];
     unsigned grants;
     char program[4096]; /* of the command line, for answers as text */
-    struct prb_serve_log *log;
+    struct prb_log_file *log;
     struct prb_watch *watch;   /* watch.h */
     struct prb_runs *runs;     /* runs.h */
     struct prb_tokens *tokens; /* second ones */

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/dlopen_note.h"
+#include "base/state_folder.h"
 #include "config.h"
 
 #define HISTORY_LINES 2000
@@ -88,25 +89,12 @@ static bool open_libedit(void)
     return library != NULL;
 }
 
-/* XDG Base Directory Specification: state is what a program remembers. */
 static bool find_history(void)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    bool given = state && state[0] == '/';
-    if (!given && !(home && home[0] == '/'))
-        return false;
-    int len = snprintf(history_path, sizeof history_path, "%s%s/probing/history",
-                       given ? state : home, given ? "" : "/.local/state");
-    if (len >= (int)sizeof history_path)
-        return false;
-    for (char *at = strchr(history_path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        bool there = mkdir(history_path, 0700) == 0 || errno == EEXIST;
-        *at = '/';
-        if (!there)
-            return false;
-    }
-    return true;
+    struct prb_error err = {0};
+    PRB_AUTO_FREE char *folder = prb_state_folder(true, &err);
+    return folder && snprintf(history_path, sizeof history_path, "%s/history", folder) <
+                         (int)sizeof history_path;
 }
 
 /* ---- completion ---- */

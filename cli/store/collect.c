@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/state_folder.h"
 #include "cli/command.h"
 #include "cli/ends.h"
 #include "cli/print/out.h"
+#include "format/log_file.h"
 
 enum { ONCE, WHILE_USED };
 
@@ -14,30 +16,44 @@ static const struct prb_option options[] = {
     {0},
 };
 
-static void say(void *context, const char *line)
+/* In the background nobody reads standard error. */
+static struct prb_log_file *open_log(void)
 {
-    (void)context;
+    struct prb_error err = {0};
+    PRB_AUTO_FREE char *folder = prb_state_folder(true, &err);
+    return folder ? prb_log_file_open(folder, "collector.log", &err) : NULL;
+}
+
+static void say(void *log, const char *line)
+{
     prb_out_note(line);
+    prb_log_file_add(log, "process %d: %s", (int)getpid(), line);
 }
 
 static bool run_collect(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FD int ends = prb_take_ends();
+    PRB_AUTO(prb_log_file) struct prb_log_file *log = open_log();
     const struct prb_collect_options collect = {
         .once = run->options[ONCE].count,
         .while_used = run->options[WHILE_USED].count,
         .stop_fd = ends,
         .say = say,
+        .context = log,
     };
     uint64_t rows = 0;
     if (ends < 0)
         return prb_cli_fail(err, PRB_IO, "", "signals cannot be received: %s", strerror(errno));
+    prb_log_file_add(log, "process %d: started", (int)getpid());
     if (!prb_collect(&collect, &rows, err)) {
+        prb_log_file_add(log, "process %d: %s", (int)getpid(), err->text);
         if (err->code != PRB_BUSY)
             return false;
         puts(err->text);
         return true;
     }
+    prb_log_file_add(log, "process %d: %llu rows moved to the store", (int)getpid(),
+                     (unsigned long long)rows);
     printf("%llu rows moved to the store\n", (unsigned long long)rows);
     return true;
 }
@@ -56,7 +72,8 @@ const struct prb_command prb_command_collect = {
         "wrote there, a part of its command line, the job's name, or a file of the store.\n\n"
         "It runs in the foreground until Ctrl-C or SIGTERM, and then moves what is left. There is "
         "one collector for a user on a machine: a second one says which it is, and ends. "
-        "PROBING_STORE=on beside PROBING=1 starts it in the background when none runs.\n\n"
+        "PROBING_STORE=on beside PROBING=1 starts it in the background when none runs; what it has "
+        "to say stands in ~/.local/state/probing/collector.log.\n\n"
         "Once a second it samples what the machine says of these processes: system.usage, "
         "memory_usage, system.cgroup, system.network, gpu_metrics. From its environment: "
         "PROBING_CPU_SAMPLE_MS and PROBING_GPU_SAMPLE_MS (1000; 0: never); PROBING_STORE_RAW (1d): "

@@ -35,7 +35,7 @@ struct heard {
 
 struct agent {
     const struct prb_cluster_agent_options *options;
-    struct prb_agent_log *log;
+    struct prb_log_file *log;
     struct prb_agent_work *work;
     struct prb_publisher *publisher; /* NULL: nothing is published */
     struct prb_publisher_options publishes;
@@ -69,7 +69,7 @@ struct agent {
 
 static void say(struct agent *agent, const char *line)
 {
-    prb_agent_log(agent->log, "%s", line);
+    prb_log_file_add(agent->log, "%s", line);
     if (agent->options->say)
         agent->options->say(agent->options->context, line);
 }
@@ -87,7 +87,7 @@ static void on_event(void *context, enum prb_bus_event event, const char *text)
     struct agent *agent = context;
     static const char *const words[] = {"the bus is lost", "the bus is back", "the bus has closed",
                                         "the bus refuses"};
-    prb_agent_log(agent->log, "%s%s%s", words[event], text ? ": " : "", text ? text : "");
+    prb_log_file_add(agent->log, "%s%s%s", words[event], text ? ": " : "", text ? text : "");
     pthread_mutex_lock(&agent->lock);
     agent->back |= event == PRB_BUS_BACK;
     agent->closed |= event == PRB_BUS_CLOSED;
@@ -237,7 +237,7 @@ static bool put(struct agent *agent)
         return false;
     if (prb_roster_put(agent->bus, agent->entry.key, agent->text, &err))
         return true;
-    prb_agent_log(agent->log, "the roster: %s", err.text);
+    prb_log_file_add(agent->log, "the roster: %s", err.text);
     return false;
 }
 
@@ -311,7 +311,7 @@ static void scan(struct agent *agent)
     struct prb_fleet_members before = agent->entry.members;
     agent->entry.members = (struct prb_fleet_members){0};
     if (!prb_fleet_members_find(agent->options->all_users, &agent->entry.members, &err)) {
-        prb_agent_log(agent->log, "looking for ranks: %s", err.text);
+        prb_log_file_add(agent->log, "looking for ranks: %s", err.text);
         prb_fleet_members_deinit(&agent->entry.members);
         agent->entry.members = before;
         before = (struct prb_fleet_members){0};
@@ -332,7 +332,7 @@ static void scan(struct agent *agent)
     prb_agent_crashes_ranks(agent->crashes, &agent->entry.members);
     prb_agent_metrics_ranks(agent->metrics);
     if (agent->bus && !hear_all(agent, &err))
-        prb_agent_log(agent->log, "hearing the bus: %s", err.text);
+        prb_log_file_add(agent->log, "hearing the bus: %s", err.text);
     put(agent);
 }
 
@@ -405,7 +405,7 @@ static bool open_bus(struct agent *agent, struct prb_error *err)
     struct prb_error why = {0};
     agent->roster = prb_roster_begin(agent->bus, &why);
     if (!agent->roster)
-        prb_agent_log(agent->log, "no roster: %s", why.text);
+        prb_log_file_add(agent->log, "no roster: %s", why.text);
     return true;
 }
 
@@ -429,7 +429,7 @@ static void open_again(struct agent *agent)
         return;
     agent->opened = prb_clock_s();
     if (!open_file(agent, &err) || !begin_bus(agent, &err)) {
-        prb_agent_log(agent->log, "the bus: %s", err.text);
+        prb_log_file_add(agent->log, "the bus: %s", err.text);
         close_bus(agent);
         return;
     }
@@ -441,7 +441,7 @@ static void open_again(struct agent *agent)
 static void collector_says(void *context, const char *line)
 {
     struct agent *agent = context;
-    prb_agent_log(agent->log, "collector: %s", line);
+    prb_log_file_add(agent->log, "collector: %s", line);
 }
 
 /* ---- life ---- */
@@ -529,7 +529,7 @@ static bool turn(struct agent *agent)
 static void publisher_says(void *context, const char *line)
 {
     struct agent *agent = context;
-    prb_agent_log(agent->log, "history: %s", line);
+    prb_log_file_add(agent->log, "history: %s", line);
 }
 
 static bool begin_publisher(struct agent *agent, struct prb_error *err)
@@ -632,7 +632,7 @@ static void end(struct agent *agent)
     if (agent->ends >= 0)
         close(agent->ends);
     pthread_mutex_destroy(&agent->lock);
-    prb_agent_log_close(agent->log);
+    prb_log_file_close(agent->log);
 }
 
 bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct prb_error *err)
@@ -649,9 +649,9 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     bool good = agent->wake >= 0 ? prb_fleet_starter_begin(err) && begin(agent, err)
                                  : prb_fail_sys(err, errno, "an eventfd");
     if (good) {
-        prb_agent_log(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
-                      agent->entry.key, options->allow_control ? ",control" : "",
-                      options->allow_eval ? ",eval" : "");
+        prb_log_file_add(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
+                         agent->entry.key, options->allow_control ? ",control" : "",
+                         options->allow_eval ? ",eval" : "");
         struct prb_error why = {0};
         if (!options->no_collector)
             agent->collecting = prb_collecting_begin(collector_says, agent, &why);
@@ -662,7 +662,7 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
         while (turn(agent) && wait_some(agent))
             ;
         prb_collecting_end(agent->collecting);
-        prb_agent_log(agent->log, "ended");
+        prb_log_file_add(agent->log, "ended");
     }
     end(agent);
     prb_fleet_starter_end();

@@ -4,6 +4,7 @@
 
 #include "fleet/bus/go.h"
 #include "fleet/cluster.h"
+#include "format/log_file.h"
 
 /* ---- attach.c: one agent for a user, a host and a pid namespace ---- */
 
@@ -17,18 +18,13 @@ bool prb_agent_lock_tell(int lock, bool within);
 
 /* ---- log.c: what was asked to act, and what was refused ---- */
 
-struct prb_agent_log;
-/* $XDG_STATE_HOME/probing/agent-HOST.log (0600), kept below 1 MB, one old one beside it. */
-struct prb_agent_log *prb_agent_log_open(const char *host, struct prb_error *err) PRB_MUST_CHECK;
-void prb_agent_log_close(struct prb_agent_log *log);
-/* One line with its time; control characters are replaced.  Any thread.  NULL log: nothing. */
-void prb_agent_log(struct prb_agent_log *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* $XDG_STATE_HOME/probing/agent-HOST.log. */
+struct prb_log_file *prb_agent_log_open(const char *host, struct prb_error *err) PRB_MUST_CHECK;
 
 /* ---- work.c: requests wait, and are answered one after the other ---- */
 
 struct prb_agent_work_options {
-    struct prb_agent_log *log;
+    struct prb_log_file *log;
     const char *key, *host;           /* of the agent in the roster; the node's name */
     bool allowed[PRB_FLEET_EVAL + 1]; /* by class of request */
     const unsigned char *trusted[PRB_FLEET_EVAL + 1]; /* public keys, or NULL */
@@ -52,7 +48,7 @@ prb_bus_fn prb_agent_work_look, prb_agent_work_control, prb_agent_work_eval, prb
 
 struct prb_agent_crashes;
 struct prb_agent_crashes_options {
-    struct prb_agent_log *log;
+    struct prb_log_file *log;
     const char *host, *key;
     bool all_users;
 };
@@ -70,7 +66,7 @@ void prb_agent_crashes_ranks(struct prb_agent_crashes *crashes,
 
 struct prb_agent_metrics;
 struct prb_agent_metrics_options {
-    struct prb_agent_log *log;
+    struct prb_log_file *log;
     const char *file; /* its name ends in .prom */
     const char *host;
     bool all_users;

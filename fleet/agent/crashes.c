@@ -86,7 +86,7 @@ static bool begin_stream(struct prb_agent_crashes *crashes)
     if (there && !crashes->begun) {
         crashes->begun = true; /* without it, who listens hears them all the same */
         if (!prb_events_begin(crashes->bus, &why))
-            prb_agent_log(crashes->options->log, "events: %s", why.text);
+            prb_log_file_add(crashes->options->log, "events: %s", why.text);
     }
     pthread_rwlock_unlock(&crashes->bus_lock);
     return there;
@@ -108,7 +108,7 @@ static bool publish(struct prb_agent_crashes *crashes, const char *job, const ch
     bool good = crashes->bus && prb_bus_publish(crashes->bus, &message, &why);
     pthread_rwlock_unlock(&crashes->bus_lock);
     if (why.code)
-        prb_agent_log(crashes->options->log, "a crash could not be told: %s", why.text);
+        prb_log_file_add(crashes->options->log, "a crash could not be told: %s", why.text);
     return good;
 }
 
@@ -132,9 +132,9 @@ static void tell(struct prb_agent_crashes *crashes, const char *job, json_t *dum
     if (!text || !publish(crashes, job, text, hash))
         return;
     crashes->seen[crashes->seen_count++] = hash;
-    prb_agent_log(crashes->options->log, "crash of rank %d of %s, process %d: %.200s (%.300s)",
-                  (int)json_integer_value(json_object_get(dump, "rank")), job,
-                  (int)json_integer_value(json_object_get(dump, "pid")), title, path);
+    prb_log_file_add(crashes->options->log, "crash of rank %d of %s, process %d: %.200s (%.300s)",
+                     (int)json_integer_value(json_object_get(dump, "rank")), job,
+                     (int)json_integer_value(json_object_get(dump, "pid")), title, path);
 }
 
 /* The dumps of one job that are here. */
@@ -169,7 +169,7 @@ static void look(struct prb_agent_crashes *crashes, const struct prb_fleet_membe
         if (!i || strcmp(ranks->items[i].job, ranks->items[i - 1].job) != 0)
             good = look_at(crashes, ranks->items[i].job, &err);
     if (!good)
-        prb_agent_log(crashes->options->log, "crash dumps: %s", err.text);
+        prb_log_file_add(crashes->options->log, "crash dumps: %s", err.text);
     prb_fleet_host_rest(crashes->host);
 }
 

@@ -39,7 +39,7 @@ struct lend {
 };
 
 struct prb_lends {
-    struct prb_agent_log *log;
+    struct prb_log_file *log;
     const char *program; /* NULL: this one */
     int stop_fd;
     pthread_mutex_t lock;
@@ -222,8 +222,8 @@ static void *run(void *context)
     prb_mailbox_free(lend->stream.box);
     explicit_bzero(lend->secret, sizeof lend->secret);
     end_server(lend);
-    prb_agent_log(lends->log, "eval stream %s: debugging of rank %d has ended%s%s", lend->id,
-                  lend->rank, good ? "" : ": ", good ? "" : err.text);
+    prb_log_file_add(lends->log, "eval stream %s: debugging of rank %d has ended%s%s", lend->id,
+                     lend->rank, good ? "" : ": ", good ? "" : err.text);
     pthread_mutex_lock(&lends->lock);
     lend->running = false;
     pthread_mutex_unlock(&lends->lock);
@@ -335,7 +335,7 @@ bool prb_lend_begin(struct prb_lends *lends, const struct prb_lend_wanted *wante
 
 /* ---- life ---- */
 
-struct prb_lends *prb_lends_new(struct prb_agent_log *log, const char *program,
+struct prb_lends *prb_lends_new(struct prb_log_file *log, const char *program,
                                 struct prb_error *err)
 {
     struct prb_lends *lends = calloc(1, sizeof *lends);

@@ -15,7 +15,7 @@
 
 struct prb_lends;
 /* program: as of prb_cluster_agent_options; stays. */
-struct prb_lends *prb_lends_new(struct prb_agent_log *log, const char *program,
+struct prb_lends *prb_lends_new(struct prb_log_file *log, const char *program,
                                 struct prb_error *err) PRB_MUST_CHECK;
 /* End all, and wait for them. */
 void prb_lends_end(struct prb_lends *lends);

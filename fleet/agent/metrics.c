@@ -52,7 +52,7 @@ static void say(struct prb_agent_metrics *metrics, const char *text)
         return;
     snprintf(metrics->told, sizeof metrics->told, "%s", text);
     if (*text)
-        prb_agent_log(metrics->options->log, "metrics: %s", text);
+        prb_log_file_add(metrics->options->log, "metrics: %s", text);
 }
 
 /* ---- the file ---- */

@@ -368,7 +368,7 @@ static void send_body(struct lane *lane, const struct item *item, const char *id
         .len = len};
     pthread_rwlock_rdlock(&work->bus_lock);
     if (work->bus && !prb_bus_publish_parts(work->bus, &message, &err))
-        prb_agent_log(work->options.log, "an answer is lost: %s", err.text);
+        prb_log_file_add(work->options.log, "an answer is lost: %s", err.text);
     pthread_rwlock_unlock(&work->bus_lock);
 }
 
@@ -376,8 +376,8 @@ static void send_refusal(struct lane *lane, const struct item *item, const char 
                          const struct prb_error *why)
 {
     PRB_AUTO(prb_buf) struct prb_buf body = {0};
-    prb_agent_log(lane->work->options.log, "refused %s %s: %s", class_names[item->class],
-                  *id ? id : "-", why->text);
+    prb_log_file_add(lane->work->options.log, "refused %s %s: %s", class_names[item->class],
+                     *id ? id : "-", why->text);
     if (prb_fleet_reply_refuse(lane->work->options.host, id, why, &body))
         send_body(lane, item, id, body.data, body.len);
 }
@@ -583,9 +583,9 @@ static bool act(struct lane *lane, struct item *item)
             send_refusal(lane, item, id, &err);
         } else if (begin_id(lane, id)) {
             PRB_AUTO_FREE char *ranks = prb_rank_set_text(&request.ranks);
-            prb_agent_log(lane->work->options.log, "%s %s by %s: %s of ranks %s of %s: %.300s",
-                          class_names[item->class], id, who, request.kind->name,
-                          ranks && *ranks ? ranks : "all", request.job, out);
+            prb_log_file_add(lane->work->options.log, "%s %s by %s: %s of ranks %s of %s: %.300s",
+                             class_names[item->class], id, who, request.kind->name,
+                             ranks && *ranks ? ranks : "all", request.job, out);
             if (request.kind->streams)
                 lend(lane, item, &request);
             else

@@ -6,3 +6,5 @@ libprb_la_SOURCES += %D%/metrics.h %D%/metrics.c
 # Results as JSON.
 libprb_la_SOURCES += %D%/json.h %D%/stacks_json.c %D%/tasks_json.c %D%/processes_json.c %D%/crash_json.c
 dist_pkgdata_DATA += %D%/backtrace.schema.json %D%/tasks.schema.json
+# What a process of ours in the background has to say.
+libprb_la_SOURCES += %D%/log_file.h %D%/log_file.c

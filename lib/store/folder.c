@@ -3,50 +3,15 @@
 
 #include <errno.h>
 #include <linux/magic.h>
-#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define BELOW "/.local/state"
+#include "base/state_folder.h"
+
 #define FILES_MAX 10000
 
 /* ---- the folder ---- */
-
-static bool state_folder(struct prb_buf *out, struct prb_error *err)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    const struct passwd *user = NULL;
-    if (state && state[0] == '/') {
-        prb_buf_adds(out, state);
-        return prb_buf_ok(out) || prb_nomem(err);
-    }
-    if (!home || home[0] != '/')
-        home = (user = getpwuid(geteuid())) ? user->pw_dir : NULL;
-    if (!home || home[0] != '/') {
-        prb_fail(err, PRB_NOT_FOUND, "this user has no home folder for the store");
-        return prb_error_remedy(err, "set XDG_STATE_HOME to a folder of yours");
-    }
-    prb_buf_addf(out, "%s" BELOW, home);
-    return prb_buf_ok(out) || prb_nomem(err);
-}
-
-/* All folders of a path that are not there yet. */
-static bool make_folders(char *path, struct prb_error *err)
-{
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at)
-            continue;
-        char end = *at;
-        *at = '\0';
-        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        if (!made)
-            prb_fail_sys(err, errno, "%s", path);
-        *at = end;
-        if (!made || !end)
-            return made;
-    }
-}
 
 static bool is_good(const char *path, bool make, struct prb_error *err)
 {
@@ -68,12 +33,15 @@ static bool is_good(const char *path, bool make, struct prb_error *err)
 bool prb_store_folder(bool make, char **out, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf path = {0};
-    if (!state_folder(&path, err))
+    PRB_AUTO_FREE char *above = prb_state_folder(make, err);
+    if (!above)
         return false;
-    prb_buf_adds(&path, "/probing/store");
+    prb_buf_addf(&path, "%s/store", above);
     if (!prb_buf_ok(&path))
         return prb_nomem(err);
-    if ((make && !make_folders(path.data, err)) || !is_good(path.data, make, err))
+    if (make && mkdir(path.data, 0700) != 0 && errno != EEXIST)
+        return prb_fail_sys(err, errno, "%s", path.data);
+    if (!is_good(path.data, make, err))
         return false;
     *out = prb_buf_steal(&path);
     return *out || prb_nomem(err);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/log_file.h"
 #include "net/peer.h"
-#include "serve/doors/log.h"
 
 #define WRONG_MAX 10
 
@@ -124,8 +124,8 @@ bool prb_access_may(const struct prb_serve *serve, const struct prb_question *qu
     const char *name = grant & PRB_MAY_EVAL ? "eval" : "control";
     if (!(grant & ~question->grants))
         return true;
-    prb_serve_log(serve->log, "refused %s: %.200s needs the grant %s", question->who,
-                  question->path, name);
+    prb_log_file_add(serve->log, "refused %s: %.200s needs the grant %s", question->who,
+                     question->path, name);
     prb_fail(err, PRB_PERMISSION, "this needs the grant %s", name);
     return prb_error_remedy(
         err, "`probing serve --url --allow %s` prints an address whose token has it", name);

@@ -9,9 +9,9 @@
 #include <sys/epoll.h>
 
 #include "base/cleanup.h"
+#include "format/log_file.h"
 #include "net/peer.h"
 #include "serve/doors/doors.h"
-#include "serve/doors/log.h"
 
 #define PEEKED 16
 #define SHUT_MS 100
@@ -108,7 +108,7 @@ static void turn_away(struct doorman *man, int door)
     if (fd >= 0)
         close(fd);
     keep_spare(man);
-    prb_serve_log(man->serve->log, "a connection is turned away: too many open files");
+    prb_log_file_add(man->serve->log, "a connection is turned away: too many open files");
 }
 
 static void let_in(struct doorman *man, int door, bool local)
@@ -124,15 +124,15 @@ static void let_in(struct doorman *man, int door, bool local)
     name_peer(fd, &peer);
     peer.is_user = local && prb_peer_check(fd, 0, &why);
     if (local && !peer.is_user) {
-        prb_serve_log(man->serve->log, "refused %s: %s", peer.name, why.text);
+        prb_log_file_add(man->serve->log, "refused %s: %s", peer.name, why.text);
         return;
     }
     if (!local)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     struct prb_guest *guest = prb_guest_new(man->serve->guests, PRB_STEAL_FD(fd), &peer, local);
     if (!guest)
-        prb_serve_log(man->serve->log, "refused %s: there are %d connections", peer.name,
-                      PRB_SERVE_KNOWN_MAX);
+        prb_log_file_add(man->serve->log, "refused %s: there are %d connections", peer.name,
+                         PRB_SERVE_KNOWN_MAX);
     else if (!watch(man, guest->fd, guest, EPOLLET))
         prb_guest_free(guest);
 }
@@ -152,7 +152,7 @@ void prb_doors_run(const struct prb_serve *serve, const struct prb_doors *doors,
     struct epoll_event events[EVENTS];
     bool stop = !open_doors(&man);
     if (stop)
-        prb_serve_log(serve->log, "no connection can be taken: %s", strerror(errno));
+        prb_log_file_add(serve->log, "no connection can be taken: %s", strerror(errno));
     while (!stop) {
         int wait = prb_guests_sweep(serve->guests);
         int count = epoll_wait(man.epoll, events, EVENTS, man.shut ? SHUT_MS : wait);

@@ -39,6 +39,9 @@ struct prb_doors {
     char file_path[160]; /* serve-PID.json */
     char token_path[160];
 };
+/* serve->token, from options->token_file, PROBING_AUTH_TOKEN, or made; none where there is no TCP or
+ * --no-token.  Before anything listens; may wait where the file is a pipe. */
+bool prb_doors_token(struct prb_serve *serve, struct prb_error *err) PRB_MUST_CHECK;
 /* Open them, write the token's file and what says where the server is.  BUSY: this user's server
  * runs already; err's remedy is its address with the token. */
 bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err);

@@ -249,9 +249,11 @@ static bool open_local(struct prb_serve *serve, struct prb_doors *out, struct pr
     return out->local >= 0;
 }
 
-static bool take_token(struct prb_serve *serve, struct prb_error *err)
+bool prb_doors_token(struct prb_serve *serve, struct prb_error *err)
 {
     const char *given = getenv("PROBING_AUTH_TOKEN"), *file = serve->options->token_file;
+    if (!serve->options->address || serve->options->no_token)
+        return true;
     if (file) {
         if (prb_read_text(file, serve->token, sizeof serve->token) <= 0)
             return prb_fail_sys(err, errno, "reading the token from %s", file);
@@ -309,8 +311,6 @@ static bool open_tcp(struct prb_serve *serve, struct prb_doors *out, struct prb_
     if (serve->options->no_token && !prb_address_is_loopback(&serve->address.any))
         return prb_fail(err, PRB_USAGE, "--no-token is for loopback: %s is open to others",
                         serve->options->address);
-    if (!serve->options->no_token && !take_token(serve, err))
-        return false;
     out->tcp = prb_address_listen(&serve->address, BACKLOG, err);
     return out->tcp >= 0 || is_taken(&serve->address, err);
 }

@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "format/log_file.h"
 #include "serve/doors/access.h"
-#include "serve/doors/log.h"
 #include "serve/http/again.h"
 #include "serve/http/assets.h"
 #include "serve/http/request.h"
@@ -109,7 +109,7 @@ static bool ask(struct lws *wsi, struct connection *connection, int *status, str
         taken ? prb_access_grants(http->serve, &shown, item->question.token_name, status, err) : 0;
     explicit_bzero(shown.token, sizeof shown.token);
     if (!taken || !grants) {
-        prb_serve_log(http->serve->log, "refused %s: %s", guest->peer.name, err->text);
+        prb_log_file_add(http->serve->log, "refused %s: %s", guest->peer.name, err->text);
         return false;
     }
     if (!prb_guest_let_in(guest)) {
@@ -433,8 +433,8 @@ static int confirm_upgrade(struct lws *wsi)
     }
     if (seat->live)
         return 0;
-    prb_serve_log(http->serve->log, "refused a WebSocket of %s: %s", seat->guest->peer.name,
-                  err.text);
+    prb_log_file_add(http->serve->log, "refused a WebSocket of %s: %s", seat->guest->peer.name,
+                     err.text);
     return lws_return_http_status(wsi, (unsigned)status, NULL) ? -1 : 1;
 }
 

@@ -18,7 +18,7 @@
 
 /* Who asks, and what he may. */
 struct prb_mcp {
-    struct prb_serve_log *log;         /* of what acts; NULL only where nothing may */
+    struct prb_log_file *log;          /* of what acts; NULL only where nothing may */
     const char *who;                   /* for the log */
     const struct prb_serve *serve;     /* with what it has seen; NULL on standard input */
     struct prb_serve_targets *targets; /* shared with all who ask this server */

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "format/log_file.h"
 #include "serve/doors/doors.h"
-#include "serve/doors/log.h"
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
 
@@ -102,10 +102,12 @@ static void note_version(const char *line, size_t len, char out[16])
 }
 
 /* serve.log, where code may be run: it is not run unseen. */
-static struct prb_serve_log *open_log(struct prb_error *err)
+static struct prb_log_file *open_log(struct prb_error *err)
 {
     char folder[96];
-    return prb_serve_folder(folder, sizeof folder, err) ? prb_serve_log_open(folder, err) : NULL;
+    return prb_serve_folder(folder, sizeof folder, err)
+               ? prb_log_file_open(folder, "serve.log", err)
+               : NULL;
 }
 
 int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
@@ -114,7 +116,7 @@ int prb_mcp_stdio(unsigned grants, bool unasked, const char *const *files)
     bool eval = grants & PRB_MAY_EVAL;
     struct input input = {0};
     struct prb_error err = {0};
-    PRB_AUTO(prb_serve_log) struct prb_serve_log *log = eval ? open_log(&err) : NULL;
+    PRB_AUTO(prb_log_file) struct prb_log_file *log = eval ? open_log(&err) : NULL;
     PRB_AUTO(prb_serve_targets) struct prb_serve_targets *targets = prb_serve_targets_new(files);
     if (!prb_command_program(program, sizeof program, &err) || (eval && !log) ||
         (!targets && !prb_nomem(&err))) {

@@ -16,10 +16,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "format/format.h"
+#include "format/log_file.h"
 #include "probing.h"
 #include "serve/doors/access.h"
 #include "serve/doors/life.h"
-#include "serve/doors/log.h"
 #include "serve/text/command.h"
 #include "serve/text/looks.h"
 #include "serve/text/text_python.h"
@@ -342,8 +342,8 @@ static bool evaluate(struct session *session, const char *text)
     bool ok = prb_text_python_line(&session->python, &line, &err);
     flush(session);
     if (!begun || !ok)
-        prb_serve_log(session->serve->log, "text eval by %s, process %s: %.200s: %s",
-                      session->guest->peer.name, session->target, text, ok ? "done" : err.text);
+        prb_log_file_add(session->serve->log, "text eval by %s, process %s: %.200s: %s",
+                         session->guest->peer.name, session->target, text, ok ? "done" : err.text);
     if (!ok && (!says(session, err.text) || (*err.remedy && !says(session, err.remedy))))
         return false;
     const char *prompt = session->python.block.len ? "... " : ">>> ";
@@ -383,7 +383,7 @@ static bool show_token(struct session *session, const char *token)
     session->grants = prb_access_token(session->serve, session->guest, token, name, &status, &err);
     if (session->grants)
         return let_in(session);
-    prb_serve_log(session->serve->log, "refused %s: %s", session->guest->peer.name, err.text);
+    prb_log_file_add(session->serve->log, "refused %s: %s", session->guest->peer.name, err.text);
     return says(session, err.text) && ++session->wrong < WRONG_MAX;
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "serve/doors/log.h"
+#include "format/log_file.h"
 
 #define QUICK_MAX 4
 #define SLOW 4 /* questions that may take long, at a time */
@@ -105,13 +105,13 @@ static void audit(const struct prb_serve_job *job, const char *outcome)
     path += strncmp(path, "/api/v1", 7) == 0 ? 7 : 0;
     path += strncmp(path, "/p/{}", 5) == 0 ? 5 : 0;
     const char *token = job->question->token_name;
-    prb_serve_log(job->serve->log, "%s by %s%s%s, process %s%s: %.200s: %s", path,
-                  job->question->who, *token ? " with " : "", token, job->part[0],
-                  job->question->proxied ? ", proxied" : "",
-                  *job->did   ? job->did
-                  : body->len ? body->data
-                              : "",
-                  outcome);
+    prb_log_file_add(job->serve->log, "%s by %s%s%s, process %s%s: %.200s: %s", path,
+                     job->question->who, *token ? " with " : "", token, job->part[0],
+                     job->question->proxied ? ", proxied" : "",
+                     *job->did   ? job->did
+                     : body->len ? body->data
+                                 : "",
+                     outcome);
 }
 
 static void answer(struct prb_work *work, struct prb_work_item *item)

@@ -131,7 +131,7 @@ def test_wrong_words(probing, loaded, bare):
     probing("-t", "{}\n{}".format(loaded.pid, bare.pid), "eval", "1").fails(USAGE, "2 targets", "choose one")
     probing(bare.pid, "inject", "-D", "nonsense").fails(USAGE, "KEY=VALUE")
     probing(bare.pid, "inject", "--dll", "/nowhere.so", "-D", "probing.max_memory=64MB").fails(USAGE, "--dll")
-    probing(bare.pid, "inject", "--method", "magic").fails(USAGE, "auto thread remote-exec")
+    probing(bare.pid, "inject", "--method", "magic").fails(USAGE, "auto, thread, remote-exec")
     probing(loaded.pid, "eval").fails(USAGE, "needs an argument")
     probing(loaded.pid, "eval", "--timeout", "soon", "1").fails(USAGE, "seconds")
     probing(loaded.pid, "eval", "-", "-", input="1").fails(USAGE, "once")

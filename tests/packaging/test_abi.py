@@ -65,8 +65,9 @@ def test_installed_headers_are_what_is_promised(symbols):
 def test_the_rest_is_private(symbols):
     """Of a header that is not installed, and with the version that says so; nothing else can be seen."""
     assert {version for version in symbols.values()} == {PUBLIC, PRIVATE}
-    others = {name for folder, _, names in os.walk(os.path.join(SRCDIR, "fleet")) for file in names if file.endswith(".h")
-              for name in marked(os.path.relpath(os.path.join(folder, file), SRCDIR))}
+    headers = {os.path.relpath(os.path.join(folder, file), SRCDIR) for top in ("lib", "fleet") for folder, _, names in os.walk(os.path.join(SRCDIR, top))
+               for file in names if file.endswith(".h")}
+    others = {name for path in headers.difference(INSTALLED) for name in marked(path)}
     assert {name for name, version in symbols.items() if version == PRIVATE} == others
 
 

@@ -67,6 +67,23 @@ def test_a_token_of_ones_own(serve, tmp_path):
         assert refused.returncode and not refused.stdout and "token" in refused.stderr
 
 
+def test_a_token_from_a_pipe(tmp_path):
+    """Until it comes SIGTERM and Ctrl-C end the server, and nothing of it is there."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(str(pipe))
+    environment = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path))
+    waiting = subprocess.Popen([PROBING, "serve", "--token-file", str(pipe)], stdout=subprocess.PIPE, encoding="utf-8", env=environment)
+    with open(str(pipe), "w"):  # opens once the server has the other end
+        assert not (tmp_path / "probing").exists()
+        waiting.send_signal(signal.SIGTERM)
+        assert waiting.wait(DEADLINE) == -signal.SIGTERM and not waiting.stdout.read()
+    serving = subprocess.Popen([PROBING, "serve", "--token-file", str(pipe)], stdout=subprocess.PIPE, encoding="utf-8", env=environment)
+    pipe.write_text("c" * 16 + "\n")
+    assert serving.stdout.readline().endswith("/#token=" + "c" * 16 + "\n")
+    serving.send_signal(signal.SIGTERM)
+    assert serving.wait(DEADLINE) == 0
+
+
 def test_the_token_stands_nowhere(server):
     """In no log, no answer, no argument, and no file that others may read."""
     server.ask("/api/v1", tcp=True)

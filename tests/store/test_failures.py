@@ -70,6 +70,8 @@ def test_a_full_disk(recorder, small_disk):
     filler.unlink()
     assert said.wait_for("the store is written again")[1:] == ["probing: note: the store is written again\n"], "one message each"
     small_disk.stop(collector)
+    log = (small_disk.state / "probing" / "collector.log").read_text()
+    assert [log.count(one) for one in ("the disk is full; rows wait", "the store is written again")] == [1, 1], log
     recorder.end()
     (file,) = small_disk.files()
     assert [one["step"] for one in query(file, ALL)] == list(range(3000))

@@ -1,49 +1,58 @@
-/* A file of lines; full, it is renamed and begun anew. */
-#include "serve/doors/log.h"
+/* A file of lines; full, it is renamed and begun anew: see log_file.h. */
+#include "format/log_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "format/format.h"
 
-#define LOG_MAX (1 << 20)
-#define LINE_MAX_ 600
+#define SIZE_MAX_ (1 << 20)
+#define LINE_SIZE 1000
 
-struct prb_serve_log {
+struct prb_log_file {
     pthread_mutex_t lock;
     int folder, fd;
     size_t size;
+    char name[NAME_MAX + 1], old[NAME_MAX + 1];
 };
 
-static bool open_file(struct prb_serve_log *log)
+/* O_NONBLOCK: a pipe in its place is no reason to wait. */
+static bool open_file(struct prb_log_file *log)
 {
     struct stat info;
-    log->fd = openat(log->folder, "serve.log",
-                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    log->fd = openat(log->folder, log->name,
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     log->size = log->fd >= 0 && fstat(log->fd, &info) == 0 ? (size_t)info.st_size : 0;
     return log->fd >= 0;
 }
 
-struct prb_serve_log *prb_serve_log_open(const char *folder, struct prb_error *err)
+struct prb_log_file *prb_log_file_open(const char *folder, const char *name, struct prb_error *err)
 {
-    PRB_AUTO(prb_serve_log) struct prb_serve_log *log = calloc(1, sizeof *log);
+    PRB_AUTO(prb_log_file) struct prb_log_file *log = calloc(1, sizeof *log);
     if (!log)
         return PRB_NULL(prb_nomem(err));
     pthread_mutex_init(&log->lock, NULL);
     log->fd = -1;
+    snprintf(log->name, sizeof log->name, "%s", name);
+    snprintf(log->old, sizeof log->old, "%.250s.1", name);
     log->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (log->folder < 0 || !open_file(log))
-        return PRB_NULL(prb_fail_sys(err, errno, "opening %s/serve.log", folder));
+        return PRB_NULL(prb_fail_sys(err, errno, "opening the log %s/%s", folder, name));
     return PRB_STEAL(log);
 }
 
-void prb_serve_log_close(struct prb_serve_log *log)
+void prb_log_file_close(struct prb_log_file *log)
 {
     if (!log)
         return;
@@ -55,17 +64,17 @@ void prb_serve_log_close(struct prb_serve_log *log)
     free(log);
 }
 
-static void turn_over(struct prb_serve_log *log)
+static void turn_over(struct prb_log_file *log)
 {
-    if (renameat(log->folder, "serve.log", log->folder, "serve.log.1") < 0)
+    if (renameat(log->folder, log->name, log->folder, log->old) < 0)
         return;
     close(log->fd);
     open_file(log);
 }
 
-void prb_serve_log(struct prb_serve_log *log, const char *format, ...)
+void prb_log_file_add(struct prb_log_file *log, const char *format, ...)
 {
-    char text[LINE_MAX_], stamp[40];
+    char text[LINE_SIZE], stamp[40];
     va_list arguments;
     struct tm parts;
     time_t now = time(NULL);
@@ -79,7 +88,7 @@ void prb_serve_log(struct prb_serve_log *log, const char *format, ...)
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
     prb_buf_addf(&line, "%s %s\n", stamp, safe ? safe : "");
     pthread_mutex_lock(&log->lock);
-    if (log->size > LOG_MAX)
+    if (log->size > SIZE_MAX_)
         turn_over(log);
     if (prb_buf_ok(&line) && log->fd >= 0 && prb_write_all(log->fd, line.data, line.len))
         log->size += line.len;
