@@ -238,7 +238,7 @@ def test_others_files_do_not_count(own, tmp_path):
     assert [one["name"] for one in json.loads(probing("skill", "list", "--json", **own.where).stdout)] == SKILLS
 
 
-@pytest.mark.parametrize("words, told", [(("run", "hagn"), "did you mean `hang`?"), (("run",), "needs a target"), (("show",), "see the usage"),
+@pytest.mark.parametrize("words, told", [(("run", "hagn"), "did you mean `hang`?"), (("run",), "needs a target"), (("show",), "needs a name"),
                                          (("sho", "hang"), "sho"), (("run", "hang", "-s", "x"), "0.5 to 60")])
 def test_wrong_words(words, told):
     target = () if words == ("run",) else ("-t", os.getpid())
