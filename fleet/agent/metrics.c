@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/new_file.h"
+#include "base/worker.h"
 #include "fleet/agent/agent.h"
 #include "fleet/host/host.h"
 #include "format/metrics.h"
@@ -32,11 +33,8 @@ struct seen {
 
 struct prb_agent_metrics {
     const struct prb_agent_metrics_options *options;
-    pthread_t thread;
-    bool runs;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool changed, ends; /* guarded by lock */
+    struct prb_worker worker;
+    atomic_bool changed; /* ranks came or went */
     /* The thread's own. */
     struct prb_fleet_host *host;
     struct seen *seen;
@@ -150,13 +148,9 @@ static const struct prb_fleet_member *member_of(const struct prb_fleet_members *
     return NULL;
 }
 
-static bool goes_on(void *context)
+static bool goes_on(void *metrics)
 {
-    struct prb_agent_metrics *metrics = context;
-    pthread_mutex_lock(&metrics->lock);
-    bool ends = metrics->ends;
-    pthread_mutex_unlock(&metrics->lock);
-    return !ends;
+    return prb_worker_goes_on(&((struct prb_agent_metrics *)metrics)->worker);
 }
 
 static bool add_job(struct prb_agent_metrics *metrics, const struct prb_fleet_members *members,
@@ -188,8 +182,10 @@ static void forget_gone(struct prb_agent_metrics *metrics)
             metrics->seen[i] = metrics->seen[--metrics->seen_count];
 }
 
-static void look(struct prb_agent_metrics *metrics, bool again)
+static void look(void *context)
 {
+    struct prb_agent_metrics *metrics = context;
+    bool again = atomic_exchange(&metrics->changed, false);
     struct prb_error err = {0};
     PRB_AUTO(prb_metrics) struct prb_metrics all = {0};
     const struct prb_fleet_members *members =
@@ -201,33 +197,6 @@ static void look(struct prb_agent_metrics *metrics, bool again)
     forget_gone(metrics);
     good = good && write_file(metrics, &all, &err);
     say(metrics, good ? "" : err.text);
-}
-
-/* ---- the thread ---- */
-
-static bool wait_for_next(struct prb_agent_metrics *metrics, double next, bool *again)
-{
-    struct timespec until = {.tv_sec = (time_t)next,
-                             .tv_nsec = (long)((next - (double)(time_t)next) * 1e9)};
-    pthread_mutex_lock(&metrics->lock);
-    while (!metrics->ends && prb_clock_s() < next)
-        pthread_cond_timedwait(&metrics->wake, &metrics->lock, &until);
-    bool ends = metrics->ends;
-    *again = metrics->changed;
-    metrics->changed = false;
-    pthread_mutex_unlock(&metrics->lock);
-    return !ends;
-}
-
-static void *run(void *context)
-{
-    struct prb_agent_metrics *metrics = context;
-    double next = prb_clock_s();
-    for (bool again; wait_for_next(metrics, next, &again);) {
-        next = prb_clock_s() + metrics->options->every;
-        look(metrics, again);
-    }
-    return NULL;
 }
 
 /* ---- life ---- */
@@ -252,13 +221,9 @@ struct prb_agent_metrics *prb_agent_metrics_new(const struct prb_agent_metrics_o
         return PRB_NULL(prb_nomem(err));
     metrics->options = options;
     metrics->changed = true;
-    pthread_mutex_init(&metrics->lock, NULL);
-    prb_clock_cond_init(&metrics->wake);
     metrics->host = prb_fleet_host_new(options->host, options->all_users, err);
-    if (metrics->host && write_file(metrics, &none, err))
-        metrics->runs = pthread_create(&metrics->thread, NULL, run, metrics) == 0 ||
-                        prb_fail(err, PRB_NOMEM, "no thread can be made");
-    if (metrics->runs)
+    if (metrics->host && write_file(metrics, &none, err) &&
+        prb_worker_begin(&metrics->worker, options->every, look, metrics, err))
         return metrics;
     prb_agent_metrics_free(metrics);
     return NULL;
@@ -268,25 +233,15 @@ void prb_agent_metrics_free(struct prb_agent_metrics *metrics)
 {
     if (!metrics)
         return;
-    pthread_mutex_lock(&metrics->lock);
-    metrics->ends = true;
-    pthread_cond_signal(&metrics->wake);
-    pthread_mutex_unlock(&metrics->lock);
-    if (metrics->runs)
-        pthread_join(metrics->thread, NULL);
+    prb_worker_end(&metrics->worker);
     remove_file(metrics);
     prb_fleet_host_free(metrics->host);
-    pthread_cond_destroy(&metrics->wake);
-    pthread_mutex_destroy(&metrics->lock);
     free(metrics->seen);
     free(metrics);
 }
 
 void prb_agent_metrics_ranks(struct prb_agent_metrics *metrics)
 {
-    if (!metrics)
-        return;
-    pthread_mutex_lock(&metrics->lock);
-    metrics->changed = true;
-    pthread_mutex_unlock(&metrics->lock);
+    if (metrics)
+        atomic_store(&metrics->changed, true);
 }

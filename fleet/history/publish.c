@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json_text.h"
+#include "base/worker.h"
 #include "fleet/history/history.h"
 #include "fleet/history/places.h"
 #include "proc/proc.h"
@@ -32,11 +33,7 @@ PRB_DEFINE_AUTO_PTR(prb_ring_reader, struct prb_ring_reader, prb_ring_close)
 
 struct prb_publisher {
     const struct prb_publisher_options *options;
-    pthread_t thread;
-    bool runs;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool ends; /* guarded by lock */
+    struct prb_worker worker;
     pthread_rwlock_t bus_lock;
     struct prb_bus *bus; /* guarded by bus_lock */
     bool begun;          /* the stream is there; the same */
@@ -446,8 +443,9 @@ static bool begin_stream(struct prb_publisher *publisher, struct prb_error *err)
     return good;
 }
 
-static void round_of(struct prb_publisher *publisher)
+static void round_of(void *context)
 {
+    struct prb_publisher *publisher = context;
     PRB_AUTO(prb_fleet_members) struct prb_fleet_members members = {0};
     struct prb_error err = {0};
     bool good = begin_stream(publisher, &err) &&
@@ -464,25 +462,6 @@ static void round_of(struct prb_publisher *publisher)
     say(publisher, good ? "" : err.text);
 }
 
-static void *run(void *context)
-{
-    struct prb_publisher *publisher = context;
-    pthread_mutex_lock(&publisher->lock);
-    while (!publisher->ends) {
-        struct timespec until;
-        pthread_mutex_unlock(&publisher->lock);
-        round_of(publisher);
-        double end = prb_clock_s() + publisher->options->every;
-        until.tv_sec = (time_t)end;
-        until.tv_nsec = (long)((end - (double)until.tv_sec) * 1e9);
-        pthread_mutex_lock(&publisher->lock);
-        if (!publisher->ends)
-            pthread_cond_timedwait(&publisher->wake, &publisher->lock, &until);
-    }
-    pthread_mutex_unlock(&publisher->lock);
-    return NULL;
-}
-
 /* ---- life ---- */
 
 struct prb_publisher *prb_publisher_new(const struct prb_publisher_options *options,
@@ -494,13 +473,9 @@ struct prb_publisher *prb_publisher_new(const struct prb_publisher_options *opti
     publisher->options = options;
     publisher->first = true;
     prb_places_open(&publisher->places);
-    pthread_mutex_init(&publisher->lock, NULL);
     pthread_rwlock_init(&publisher->bus_lock, NULL);
-    prb_clock_cond_init(&publisher->wake);
-    publisher->runs = pthread_create(&publisher->thread, NULL, run, publisher) == 0;
-    if (publisher->runs)
+    if (prb_worker_begin(&publisher->worker, options->every, round_of, publisher, err))
         return publisher;
-    prb_fail(err, PRB_NOMEM, "no thread can be made");
     prb_publisher_free(publisher);
     return NULL;
 }
@@ -509,16 +484,9 @@ void prb_publisher_free(struct prb_publisher *publisher)
 {
     if (!publisher)
         return;
-    pthread_mutex_lock(&publisher->lock);
-    publisher->ends = true;
-    pthread_cond_signal(&publisher->wake);
-    pthread_mutex_unlock(&publisher->lock);
-    if (publisher->runs)
-        pthread_join(publisher->thread, NULL);
+    prb_worker_end(&publisher->worker);
     prb_places_close(&publisher->places);
-    pthread_cond_destroy(&publisher->wake);
     pthread_rwlock_destroy(&publisher->bus_lock);
-    pthread_mutex_destroy(&publisher->lock);
     free(publisher);
 }
 
@@ -530,7 +498,5 @@ void prb_publisher_use(struct prb_publisher *publisher, struct prb_bus *bus)
     publisher->bus = bus;
     publisher->begun = false;
     pthread_rwlock_unlock(&publisher->bus_lock);
-    pthread_mutex_lock(&publisher->lock);
-    pthread_cond_signal(&publisher->wake);
-    pthread_mutex_unlock(&publisher->lock);
+    prb_worker_wake(&publisher->worker);
 }

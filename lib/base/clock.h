@@ -25,6 +25,13 @@ static inline double prb_clock_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* A time of prb_clock_s() as pthread_cond_timedwait(3) takes it. */
+static inline struct timespec prb_clock_at(double s)
+{
+    time_t whole = (time_t)s;
+    return (struct timespec){.tv_sec = whole, .tv_nsec = (long)((s - (double)whole) * 1e9)};
+}
+
 /* pthread_cond_timedwait(3) with it takes a time of this clock. */
 static inline void prb_clock_cond_init(pthread_cond_t *cond)
 {
