@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/ends.h"
 #include "cli/fleet/job.h"
 #include "cli/fleet/sampling.h"
@@ -138,8 +139,14 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
         return prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", wanted,
                             names);
     }
-    if (!p->format && path)
+    if (!p->format && path) {
+        const char *dot = strrchr(prb_base_name(path), '.');
         p->format = prb_profile_format_of_file(path);
+        if (!p->format && dot && dot[1])
+            return prb_cli_fail(err, PRB_USAGE,
+                                "name it by --format: `probing help profile` has all",
+                                "no format's files end in %.40s", dot);
+    }
     if (!p->format)
         p->format = all[0];
     return true;

@@ -23,13 +23,13 @@ static void define(struct prb_buf *out, const struct prb_table *table)
     prb_buf_adds(out, ")");
 }
 
-/* A saved profile has its samples alone; of what an ended process left, a process's tables have no
- * rows. */
+/* A saved profile has its samples alone; of what an ended process left, a process's tables have the
+ * rows that were kept. */
 static bool is_listed(const struct prb_db *db, const struct prb_table *table)
 {
     if (db->profile)
         return prb_table_is_schema(table) || table == &prb_table_profiling_data;
-    return !table->needs_target || db->target || !db->ended;
+    return !table->needs_target || table->kept || db->target || !db->ended;
 }
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)

@@ -28,6 +28,13 @@ def test_signals(start, any_python, tmp_path, number):
     assert Told(said).samples > 0 and stacks(tmp_path / "p.txt")
 
 
+def test_an_unknown_end_of_the_name(tmp_path):
+    """No flame graph by the name of something else."""
+    done = probing("-t", os.getpid(), "profile", "-d", 1, "-o", tmp_path / "p.pb.gz", check=False)
+    assert done.returncode == 2 and ".gz" in done.stderr and "--format" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_target_ends(start, any_python, tmp_path):
     target = start(any_python, "shares.py", "gil")
     command = begin(target.pid, tmp_path / "p.txt")
