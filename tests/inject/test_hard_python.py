@@ -74,8 +74,8 @@ def test_training_gives_the_same_weights(torch):
         for _ in range(max(1, ROUNDS // 100)):
             account = inject(target.pid, short(0.3))
             assert account["injected"] > 0, account
-            told.append(target.line())
+            told += [target.line(), target.line()]  # the first may have been there before
         target.child.stdin.write(b"\n")
         target.child.stdin.flush()
         told += iter(target.line, None)
-    assert len(told) > 2 and len(set(told)) == 1, told
+    assert len(set(told)) == 1, told
