@@ -2,12 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 
 import pytest
 
-from support.target import DEADLINE, TARGETS, children
+from support.target import DEADLINE, TARGETS, children, task_states
 from support.torch_python import torch_python
+from support.waits import until
 
 # (case, guilty rank, kind, a function that its frames have)
 CASES = [("reader", 1, "sleep", "read_shard"), ("loop", 2, "loop", "count_tokens"), ("lock", 3, "lock", "take_lock"),
@@ -73,6 +75,9 @@ def test_skills_of_hung_job(hang, ask):
 def test_skill_of_lost_rank(hang, ask):
     """A rank that is gone is to blame, and the exit status says that not all answered."""
     address, pids = hang("reader", 3)
+    for pid in pids[:3]:  # or gloo tells them that it is gone, and they end
+        os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(state == "T" for pid in pids[:3] for state, *_ in task_states(pid).values()))
     os.kill(pids[3], 9)
     done = ask("-t", address, "skill", "run", "hang", "--seconds", 0.5, "--json")
     assert done.status == 15 and findings(done)[0] == ("high", "3") and done.json["coverage"]["answered"] == "0-2", done.out
