@@ -145,7 +145,7 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
         if (!p->format && dot && dot[1])
             return prb_cli_fail(err, PRB_USAGE,
                                 "name it by --format: `probing help profile` has all",
-                                "no format's files end in %.40s", dot);
+                                "no format has files that end in %.40s", dot);
     }
     if (!p->format)
         p->format = all[0];

@@ -5,6 +5,7 @@
 #ifndef PRB_BASE_CLOCK_H
 #define PRB_BASE_CLOCK_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
@@ -25,11 +26,19 @@ static inline double prb_clock_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* A time of prb_clock_s() as pthread_cond_timedwait(3) takes it. */
+/* A time of prb_clock_s() as clock_nanosleep(2) and pthread_cond_timedwait(3) take it. */
 static inline struct timespec prb_clock_at(double s)
 {
     time_t whole = (time_t)s;
     return (struct timespec){.tv_sec = whole, .tv_nsec = (long)((s - (double)whole) * 1e9)};
+}
+
+/* Signals do not end it. */
+static inline void prb_clock_sleep_until(double s)
+{
+    struct timespec at = prb_clock_at(s);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+        continue;
 }
 
 /* pthread_cond_timedwait(3) with it takes a time of this clock. */

@@ -1,7 +1,6 @@
 /* Samples of stacks, and what part of a step each is at: see phases.h. */
 #include "training/phases.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -295,14 +294,6 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void sleep_until(double until)
-{
-    struct timespec at = {.tv_sec = (time_t)until};
-    at.tv_nsec = (long)((until - (double)at.tv_sec) * 1e9);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
-
 /* From 0 to 1; x is not 0. */
 static double at_random(uint64_t *x)
 {
@@ -325,7 +316,7 @@ static bool run(struct sampling *sampling, double seconds, double rate,
             return true;
         if (moment + 1 / rate < now)
             continue; /* it took longer than a period */
-        sleep_until(moment);
+        prb_clock_sleep_until(moment);
         if (!sample(sampling, err))
             return false;
         if (clock && moment >= clock_at) {

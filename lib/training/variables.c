@@ -1,7 +1,6 @@
 /* Variables of functions, watched from outside: see variables.h. */
 #include "training/variables.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,14 +311,6 @@ static bool sample(struct watching *watching, struct prb_error *err)
 
 /* ---- the run ---- */
 
-static void sleep_until(double until)
-{
-    struct timespec at = {.tv_sec = (time_t)until};
-    at.tv_nsec = (long)((until - (double)at.tv_sec) * 1e9);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
-
 static bool run(struct watching *watching, double seconds, double rate,
                 prb_variables_go_on_fn *go_on, void *context, struct prb_error *err)
 {
@@ -330,7 +321,7 @@ static bool run(struct watching *watching, double seconds, double rate,
             return true;
         if (moment + 1 / rate < prb_clock_s())
             continue; /* it took longer than a period */
-        sleep_until(moment);
+        prb_clock_sleep_until(moment);
         if (!sample(watching, err))
             return false;
     }

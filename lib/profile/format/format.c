@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/new_file.h"
 #include "base/words.h"
 
@@ -52,12 +53,6 @@ static bool is_special(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void beside_name(const char *path, char *out, size_t cap)
 {
     snprintf(out, cap, "%s.%d.new", path, (int)getpid());
@@ -76,7 +71,7 @@ bool prb_profile_check_output(const char *path, struct prb_error *err)
     struct stat st;
     if (strcmp(path, "-") == 0)
         return true;
-    if (!*base_name(path) || strlen(path) >= PATH_MAX - 16)
+    if (!*prb_base_name(path) || strlen(path) >= PATH_MAX - 16)
         return prb_fail(err, PRB_USAGE, "\"%s\" is not a file name", path);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return prb_fail(err, PRB_USAGE, "%s is a folder", path);
@@ -149,7 +144,7 @@ static bool write_elsewhere(const struct prb_format *format, const struct prb_pr
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         if (!folders[i] || !*folders[i])
             continue;
-        snprintf(out, cap, "%s/%d-%s", folders[i], (int)getpid(), base_name(path));
+        snprintf(out, cap, "%s/%d-%s", folders[i], (int)getpid(), prb_base_name(path));
         if (access(out, F_OK) != 0 && write_place(format, profile, style, out, NULL))
             return true;
     }
