@@ -53,6 +53,10 @@ class Recorded(Cluster):
         self.writers[rank] = Writer(folder, "losses", COLUMNS)
         self.writers[rank].folder = folder
 
+    def begin_all(self):
+        for rank, host in ((0, self.hosts.all[0]), (3, self.hosts.all[1])):
+            self.begin(host, rank)
+
     def record(self, file, *options):
         done = self.at(self.hosts.hub, "cluster", "record", file, *options)
         assert done.returncode == 0, done.stderr
@@ -72,6 +76,7 @@ class Recorded(Cluster):
 def job():
     one = Recorded()
     try:
+        one.begin_all()
         yield one
     finally:
         for writer in one.writers.values():
@@ -84,9 +89,6 @@ ROWS = [(1, 0.5, "a"), (2, 0.25, 'say "ä"'), (3, None, None), (1 << 60, 1e-300,
 
 def test_history(job):
     """What was written before the agent came stays on the host; what comes later is in the file, once, with both hosts' ranks."""
-    first, second = job.hosts.all
-    job.begin(first, 0)
-    job.begin(second, 3)
     job.writers[0].write(-1, 9.0, "before")
     for host in job.hosts.all:
         job.attach(host, "--history", "losses,others", "--every", "0.1")
@@ -128,6 +130,7 @@ def test_history(job):
 def test_agent_killed(job):
     """An agent that is killed at any moment, and the next one: each row is there once.  What came between them, too; the last rows of a rank that ended."""
     host = job.hosts.all[1]
+    job.attach(host, "--history", "losses,others", "--every", "0.1")  # where no test before did
     file = os.path.join(job.bus.home, "again.db")
     wanted = []
 
