@@ -7,16 +7,19 @@
 #include "fleet/ask/nats.h"
 #include "fleet/settings.h"
 
-#define FIND 2.0   /* s that hosts have to tell of themselves */
-#define QUIET 0.15 /* s: without a roster, nobody else is waited for after such a pause */
+#define FIND 2.0       /* s that hosts have to tell of themselves */
+#define FIND_MOST 10.0 /* s, as long as others tell */
+#define QUIET                                                                                      \
+    0.15 /* s: nobody else is waited for after such a pause, where nobody is known to lack */
 
 struct finding {
     struct prb_nats *nats;
     struct prb_bus_inbox *inbox;
-    bool answered, roster, nobody; /* the roster: it answered; there is one; no agent is there */
-    double began, last;            /* s, monotonic: the question; when a host told of itself */
-    double slowest;                /* s that an answer took */
-    double server;                 /* s since the epoch by the server; 0: not known */
+    bool answered, roster; /* the roster: it answered; there is one */
+    bool nobody, told;     /* no agent is there; one has told of itself */
+    double began, last;    /* s, monotonic: the question; when a host told of itself */
+    double slowest;        /* s that an answer took */
+    double server;         /* s since the epoch by the server; 0: not known */
 };
 
 static bool list_host(void *context, const char *key)
@@ -57,6 +60,7 @@ static void take_entry(struct finding *finding, const struct prb_bus_message *me
         host->absent = host->absent || host->ago > prb_fleet_setting(PRB_FLEET_stale);
         return;
     }
+    finding->told = true;
     finding->last = prb_clock_s();
     /* Told some time between the question and now. */
     host->clock_error = (finding->last - finding->began) / 2;
@@ -110,20 +114,26 @@ static bool is_quiet(const struct prb_nats_host *host, double now, double limit)
     return host->quiet || (host->heard <= 0 && host->began > 0 && now > host->began + limit);
 }
 
+/* Where others are slow, so may one be that has not told yet. */
+static double patience(const struct finding *finding, double least)
+{
+    return least > 3 * finding->slowest ? least : 3 * finding->slowest;
+}
+
 /* Whom the roster has, and who does not tell of itself: its entry, then whether it is there. */
 static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_error *err)
 {
     struct prb_nats *nats = finding->nats;
-    double now = prb_clock_s();
-    /* Where others are slow, so may it be. */
-    double limit = PRB_NATS_QUIET > 3 * finding->slowest ? PRB_NATS_QUIET : 3 * finding->slowest;
+    double now = prb_clock_s(), limit = patience(finding, PRB_NATS_QUIET);
+    /* A machine that is slow gets no flood of questions beside. */
+    double pause = PRB_NATS_SLICE > finding->slowest ? PRB_NATS_SLICE : finding->slowest;
     *waits_out = 0;
     for (size_t i = 0; i < nats->count; i++) {
         struct prb_nats_host *host = nats->hosts[i];
         if (host->told || host->absent || !host->listed)
             continue;
         *waits_out += !is_quiet(host, now, limit);
-        if (now < finding->last + PRB_NATS_SLICE || now < host->doubt)
+        if (now < finding->last + pause || now < host->doubt)
             continue;
         if (host->job[0]) {
             host->began = host->began > 0 ? host->began : now;
@@ -141,10 +151,43 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
     return true;
 }
 
+/* Whether all ranks of the job that is asked for run, by what hosts told; not known of a job that is not named. */
+static bool is_whole(const struct prb_nats *nats)
+{
+    PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
+    const char *job = nats->base.job;
+    int world = 0;
+    for (size_t i = 0; job && i < nats->count; i++)
+        for (size_t k = 0; k < nats->hosts[i]->entry.members.count && nats->hosts[i]->told; k++) {
+            const struct prb_fleet_member *one = &nats->hosts[i]->entry.members.items[k];
+            if (strcmp(one->job, job) != 0 || one->ended > 0)
+                continue;
+            world = one->world_size > world ? one->world_size : world;
+            if (one->rank < 0 || !prb_rank_set_add(&ranks, one->rank, one->rank))
+                return false;
+        }
+    return world > 0 && prb_rank_set_size(&ranks) >= (unsigned)world;
+}
+
+/* Whether all have told, by what is known without a roster: an agent hears the question. */
+static bool is_over(const struct finding *finding, double now)
+{
+    double least = finding->nats->base.job ? PRB_NATS_QUIET : QUIET;
+    return finding->nobody || is_whole(finding->nats) ||
+           (finding->told && now > finding->last + patience(finding, least));
+}
+
+static bool has_time(const struct finding *finding, double now)
+{
+    return now < finding->began + FIND ||
+           (finding->told && now < finding->last + patience(finding, QUIET) &&
+            now < finding->began + FIND_MOST);
+}
+
 static bool find_all(struct finding *finding, struct prb_error *err)
 {
     struct prb_nats *nats = finding->nats;
-    double end = prb_clock_s() + FIND, now;
+    double now;
     size_t waits = 0;
     struct prb_bus_message message;
     finding->began = finding->last = prb_clock_s();
@@ -152,7 +195,7 @@ static bool find_all(struct finding *finding, struct prb_error *err)
                           err) ||
         !prb_roster_ask_hosts(nats->bus, finding->inbox, PRB_NATS_ROSTER, err))
         return false;
-    while ((now = prb_clock_s()) < end) {
+    while (has_time(finding, now = prb_clock_s())) {
         struct prb_error why = {0};
         if (prb_bus_inbox_next(finding->inbox, PRB_NATS_SLICE / 2, &message, &why)) {
             take_found(finding, &message);
@@ -166,8 +209,7 @@ static bool find_all(struct finding *finding, struct prb_error *err)
         if (!prb_bus_check(nats->bus, err) || !prb_nats_goes_on(&nats->base, err) ||
             !doubt_silent(finding, &waits, err))
             return false;
-        bool quiet = finding->nobody || now > finding->last + QUIET;
-        if (finding->answered && !waits && (finding->roster || quiet))
+        if (finding->answered && !waits && (finding->roster || is_over(finding, now)))
             break;
     }
     return true;

@@ -183,6 +183,8 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
 {
     PRB_AUTO(prb_fleet_members) struct prb_fleet_members now = {0};
     unsigned hosts;
+    const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
+    fleet->transport->job = *name ? name : NULL;
     if (!fleet->transport->ops->find(fleet->transport, NULL, &now, err))
         return false;
     if (!choose(fleet, &now, err))

@@ -43,7 +43,8 @@ struct prb_fleet_transport {
     const struct prb_fleet_transport_ops *ops;
     bool (*go_on)(void *context); /* or NULL */
     void *context;
-    char note[200]; /* of the last find; "": none */
+    const char *job; /* that is asked for, or NULL: it is not named */
+    char note[200];  /* of the last find; "": none */
 };
 
 /* root.c: of the transport of a job. */

@@ -1,13 +1,14 @@
-"""A host on the bus that lies: its ranks are failed or silent, never counted twice, and the asker is unharmed."""
+"""Hosts on the bus that lie or are slow: their ranks are failed or silent, never counted twice, and the asker is unharmed."""
 
 import json
 import os
 import struct
 import threading
+import time
 
 import pytest
 
-from bus import enroll, missing
+from bus import Bus, enroll, missing
 from nats_client import Client
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -128,3 +129,44 @@ def test_lies(bus, lie, state):
     assert found["expected"] == 2 and found["answered"] == found["missing"] == found["gone"] == "", found
     assert ranks == dict({"failed": "", "silent": ""}, **{state: "0,1"}), found
     assert lie not in (honest, twice) or {one["reason"] for one in found["failed"]} == {"as told"}
+
+
+class Slow(threading.Thread):
+    """An agent of one rank that is not in the roster, and tells of itself so many seconds after it is asked."""
+
+    def __init__(self, bus, rank, seconds):
+        super().__init__(daemon=True)
+        self.client, self.seconds = Client(bus.file("agent")), seconds
+        key = "slow{0}-000000000000000{0}".format(rank)
+        self.told = {"v": 1, "host": "slow{}".format(rank), "key": key, "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0, "clock": 1.0,
+                     "members": [dict(member(rank), job="slow")]}
+        for subject in ("probing.v1.find", "probing.v1.slow.look.all"):
+            self.client.subscribe(subject)
+        self.client.refused()
+        self.start()
+
+    def run(self):
+        for asked in iter(self.client.messages.get, None):
+            if asked.subject == "probing.v1.find":
+                time.sleep(self.seconds)  # what it is slow by
+                self.client.publish(asked.reply, self.told)
+
+    def end(self):
+        self.client.messages.put(None)
+        self.join()
+        self.client.close()
+
+
+def test_slow_without_a_roster():
+    """Who tells late is waited for where a rank is lacking; all the longer where the others are slow, too."""
+    one, agents = Bus(), []
+    try:
+        one.up()
+        agents += [Slow(one, rank, seconds) for rank, seconds in ((0, 0.6), (1, 1.4))]
+        done = one.run("-t", "@slow", "--timeout", "0.1", "backtrace", "--json")
+        found = json.loads(done.stdout)["coverage"]
+        assert (found["silent"], found["missing"]) == ("0-1", ""), found
+    finally:
+        for agent in agents:
+            agent.end()
+        one.remove()
