@@ -2,9 +2,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/fleet/job.h"
 #include "cli/look/database.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "fleet/sql.h"
 
 #define STEPS_MOST 1e6
 
@@ -65,7 +67,6 @@ static void choose_path(const struct prb_run *run, const struct prb_export_forma
 static bool describe(const struct prb_database *database, struct prb_export_options *wanted,
                      struct prb_process_list **list, struct prb_error *err)
 {
-    wanted->rank = -1;
     if (!database->target)
         return true;
     wanted->pid = prb_target_info(database->target)->pid;
@@ -103,14 +104,47 @@ static void report(const struct prb_export_format *format, const char *path,
     }
 }
 
+static bool write_all(const struct prb_run *run, struct prb_db *db,
+                      const struct prb_export_format *format,
+                      const struct prb_export_options *wanted, struct prb_error *err)
+{
+    struct prb_exported done;
+    char path[4096];
+    choose_path(run, format, wanted, path, sizeof path);
+    if (!prb_export_write(db, format, wanted, path, &done, err))
+        return false;
+    if (done.note[0])
+        prb_out_note(done.note);
+    if (strcmp(path, "-") != 0)
+        report(format, path, &done);
+    return true;
+}
+
+PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
+
+/* All ranks of a job, of all its hosts: each row says whose it is. */
+static bool export_job(const struct prb_run *run, const struct prb_export_format *format,
+                       const struct prb_export_options *wanted, struct prb_error *err)
+{
+    PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
+    if (!fleet)
+        return false;
+    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
+    PRB_AUTO(prb_db) struct prb_db *db = prb_fleet_db(fleet, strict, &coverage, err);
+    if (!db || !write_all(run, db, format, wanted, err) || !prb_run_covered(run, &coverage, err))
+        return false;
+    if (!prb_coverage_whole(&coverage))
+        prb_out_coverage(&coverage);
+    return true;
+}
+
 PRB_DEFINE_AUTO_PTR(prb_process_list, struct prb_process_list, prb_process_list_free)
 
 static bool run_export(const struct prb_run *run, struct prb_error *err)
 {
-    struct prb_export_options wanted = {0};
-    struct prb_exported done;
+    struct prb_export_options wanted = {.rank = -1};
     double steps = 0;
-    char path[4096];
     bool ranks = run->options[RANKS].count, subprocesses = run->options[SUBPROCESSES].count;
     const struct prb_export_format *format = format_of(run, err);
     if (!format || !prb_run_number(run, LAST, 1, STEPS_MOST, &steps, err) ||
@@ -119,19 +153,13 @@ static bool run_export(const struct prb_run *run, struct prb_error *err)
     if (steps > 0 && wanted.seconds > 0)
         return prb_usage(run, err, "--last and --duration exclude each other");
     wanted.steps = (unsigned)steps;
+    if (prb_run_job(run) && !ranks && !subprocesses)
+        return export_job(run, format, &wanted, err);
     PRB_AUTO(prb_database) struct prb_database database = {0};
     PRB_AUTO(prb_process_list) struct prb_process_list *list = NULL;
-    if (!prb_database_open(run, ranks, subprocesses, &database, err) ||
-        !describe(&database, &wanted, &list, err))
-        return false;
-    choose_path(run, format, &wanted, path, sizeof path);
-    if (!prb_export_write(database.db, format, &wanted, path, &done, err))
-        return false;
-    if (done.note[0])
-        prb_out_note(done.note);
-    if (strcmp(path, "-") != 0)
-        report(format, path, &done);
-    return true;
+    return prb_database_open(run, ranks, subprocesses, &database, err) &&
+           describe(&database, &wanted, &list, err) &&
+           write_all(run, database.db, format, &wanted, err);
 }
 
 const struct prb_command prb_command_export = {
@@ -149,10 +177,14 @@ const struct prb_command prb_command_export = {
         "The formats, by --format or the file's name: perfetto (.pftrace, for ui.perfetto.dev), "
         "chrome (.json, the same as JSON), tensorboard (a folder with event files of what was "
         "logged; "
-        "all of it, unless --last or --duration says less).",
+        "all of it, unless --last or --duration says less).\n\n"
+        "With -t @JOB it is one timeline of all ranks of the job, of all its hosts, each by its "
+        "host's clock; the status is 15 when not all ranks answered, and with --strict nothing is "
+        "written then.",
     .options = options,
     .examples = "probing 1234 export --last 20 -o steps.pftrace\n"
                 "probing 1234 export --ranks --duration 5 -o steps.json\n"
+                "probing -t @llama export -o llama.pftrace\n"
                 "probing 1234 export --format tensorboard -o runs/1234\n",
     .run = run_export,
 };

@@ -9,11 +9,11 @@
 
 #include "export/export.h"
 
-enum { TIME, DURATION_MS, OP, GROUP, SEQ, RANKS, NOTES };
-static const char *const columns[] = {"timestamp", "duration_ms",       "op",      "group",
-                                      "seq",       "participate_ranks", "bytes",   "tensor_shape",
-                                      "dtype",     "async_op",          "backend", "source",
-                                      NULL};
+enum { TIME, DURATION_MS, OP, GROUP, SEQ, ID, RANKS, SOURCE };
+static const char *const columns[] = {
+    "timestamp",         "duration_ms", "op",    "group",        "seq",   "collective_seq_id",
+    "participate_ranks", "source",      "bytes", "tensor_shape", "dtype", "async_op",
+    "backend",           NULL};
 
 /* One rank's part in a collective. */
 struct one {
@@ -30,13 +30,20 @@ struct collected {
 static void collected_deinit(struct collected *all) { free(all->items); }
 PRB_DEFINE_AUTO(collected, struct collected, collected_deinit)
 
+/* PyTorch's number, the same in all ranks: an observer counts from when it began to record. */
+static int64_t number_of(const struct prb_value *row)
+{
+    const char *source = prb_export_text(&row[SOURCE]);
+    return prb_export_integer(&row[source && strcmp(source, "observer") == 0 ? ID : SEQ]);
+}
+
 /* 0: it cannot be told which one it is. */
 static uint64_t key_of(const struct prb_value *row)
 {
     const char *op = prb_export_text(&row[OP]), *group = prb_export_text(&row[GROUP]);
     const char *ranks = prb_export_text(&row[RANKS]);
     int64_t group_number = prb_export_integer(&row[GROUP]);
-    int64_t seq = prb_export_integer(&row[SEQ]);
+    int64_t seq = number_of(row);
     char text[600];
     if (!op || seq == INT64_MIN)
         return 0;
@@ -56,7 +63,8 @@ static bool take(struct prb_export *export, struct prb_export_process *process,
                                       prb_export_real(&row[TIME]), ms * 1e-3, 0);
     prb_export_note(export, "group", &row[GROUP]);
     prb_export_note(export, "seq", &row[SEQ]);
-    for (size_t i = NOTES; columns[i]; i++)
+    prb_export_note(export, columns[ID], &row[ID]);
+    for (size_t i = SOURCE; columns[i]; i++)
         prb_export_note(export, columns[i], &row[i]);
     if (isnan(ms))
         prb_trace_note_text(&export->trace, "end", "not known");

@@ -17,7 +17,8 @@
 #define PRB_EXPORT_COLUMNS_MAX 32 /* that one part reads of a table */
 
 struct prb_export_process {
-    pid_t pid;
+    pid_t pid;          /* 0: not known yet */
+    const char *host;   /* that it runs on; NULL: this one */
     int rank;           /* -1: none */
     uint32_t track_of;  /* its number in the trace */
     int64_t step;       /* python.steps: of its last row, and when that step began */

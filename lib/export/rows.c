@@ -1,5 +1,6 @@
 /* Rows of a table by the names of columns, whichever of them there are. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,20 +72,42 @@ struct reading {
     void *context;
 };
 
-static struct prb_export_process *process_of(struct prb_export *export, int64_t pid, int64_t rank)
+/* Of a job some tables say the process, of its host, and some only the rank. */
+static bool is_of(const struct prb_export_process *process, const char *host, int64_t pid,
+                  int64_t rank)
+{
+    const char *known = process->host;
+    if (known && host ? strcmp(known, host) != 0 : known != host)
+        return false;
+    if (process->pid && pid)
+        return process->pid == pid;
+    return process->rank == rank && (rank >= 0 || process->pid == pid);
+}
+
+/* host: NULL where the table does not say it. */
+static struct prb_export_process *process_of(struct prb_export *export, const char *host,
+                                             int64_t pid, int64_t rank)
 {
     for (size_t i = export->process_count; i-- > 0;)
-        if (export->processes[i].pid == pid)
+        if (is_of(&export->processes[i], host, pid, rank)) {
+            if (pid)
+                export->processes[i].pid = (pid_t)pid;
             return &export->processes[i];
+        }
     if (!export->processes) /* once: others point to them */
         export->processes = calloc(PRB_EXPORT_PROCESSES_MAX, sizeof *export->processes);
     if (!export->processes || export->process_count == PRB_EXPORT_PROCESSES_MAX) {
         export->failed = true;
         return NULL;
     }
+    if (host && !(host = prb_arena_strdup(&export->arena, host))) {
+        export->failed = true;
+        return NULL;
+    }
     struct prb_export_process *process = &export->processes[export->process_count++];
     *process = (struct prb_export_process){.pid = (pid_t)pid,
-                                           .rank = rank >= 0 ? (int)rank : -1,
+                                           .host = host,
+                                           .rank = (int)rank,
                                            .track_of = PRB_TRACE_NONE,
                                            .step_began = INT64_MIN};
     return process;
@@ -100,8 +123,9 @@ static bool take_row(void *context, size_t count, const char *const *names,
         return true;
     int64_t pid = row[0].type == PRB_INTEGER ? row[0].integer : export->options->pid;
     int64_t rank = row[1].type == PRB_INTEGER ? row[1].integer : export->options->rank;
-    struct prb_export_process *process = process_of(export, pid, rank);
-    return process && reading->each(export, process, row + 2, reading->context);
+    rank = rank >= 0 && rank <= INT_MAX ? rank : -1;
+    struct prb_export_process *process = process_of(export, prb_export_text(&row[2]), pid, rank);
+    return process && reading->each(export, process, row + 3, reading->context);
 }
 
 bool prb_export_rows(struct prb_export *export, const char *table, const char *const *columns,
@@ -112,8 +136,9 @@ bool prb_export_rows(struct prb_export *export, const char *table, const char *c
     char name[80], time[80];
     if (!find(export, table, columns[0], time, sizeof time))
         return true;
-    prb_buf_addf(&sql, "SELECT %s, %s", prb_export_has(export, table, "pid") ? "pid" : MISSING,
-                 prb_export_has(export, table, "rank") ? "rank" : MISSING);
+    prb_buf_addf(&sql, "SELECT %s, %s, %s", prb_export_has(export, table, "pid") ? "pid" : MISSING,
+                 prb_export_has(export, table, "rank") ? "rank" : MISSING,
+                 prb_export_has(export, table, "host") ? "host" : MISSING);
     for (size_t i = 0; columns[i]; i++) {
         const char *found = find(export, table, columns[i], name, sizeof name);
         prb_buf_addf(&sql, ", %s", found ? found : MISSING);

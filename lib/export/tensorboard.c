@@ -85,7 +85,7 @@ static struct events *file_of(struct writing *w, const struct prb_export_process
                               double time)
 {
     for (size_t i = 0; i < w->count; i++)
-        if (w->files[i].process->pid == process->pid)
+        if (w->files[i].process == process)
             return &w->files[i];
     if (!PRB_GROW(w->files, w->count, w->cap))
         return NULL;

@@ -28,6 +28,8 @@ static void name_process(const struct prb_export *export, const struct prb_expor
         snprintf(out, cap, "process %d", (int)process->pid);
     else
         snprintf(out, cap, "process");
+    if (process->host)
+        snprintf(out + strlen(out), cap - strlen(out), " (%.60s)", process->host);
     if (command)
         snprintf(out + strlen(out), cap - strlen(out), ": %s%s",
                  strlen(command) > COMMAND_LONGEST ? "..." : "", end_of(command));

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define PIDS_MAX 4194304 /* no process has a higher number (Linux) */
+
 void prb_trace_deinit(struct prb_trace *trace)
 {
     free(trace->processes);
@@ -71,12 +73,21 @@ static const char *copy_of(struct prb_trace *trace, const char *text)
 
 /* ---- processes and tracks ---- */
 
+/* Programs know a process by its number alone: one that another host's has, too, is replaced. */
+static pid_t number_of(const struct prb_trace *trace, pid_t pid)
+{
+    for (size_t i = 0; i < trace->process_count; i++)
+        if (trace->processes[i].pid == pid)
+            return PIDS_MAX + 1 + (pid_t)trace->process_count;
+    return pid;
+}
+
 uint32_t prb_trace_process(struct prb_trace *trace, pid_t pid, const char *name, int order)
 {
     if (!ROOM(trace, processes, process))
         return 0;
-    trace->processes[trace->process_count] =
-        (struct prb_trace_process){.pid = pid, .name = copy_of(trace, name), .order = order};
+    trace->processes[trace->process_count] = (struct prb_trace_process){
+        .pid = number_of(trace, pid), .name = copy_of(trace, name), .order = order};
     return (uint32_t)trace->process_count++;
 }
 

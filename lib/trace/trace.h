@@ -98,7 +98,7 @@ PRB_DEFINE_AUTO(prb_trace, struct prb_trace, prb_trace_deinit)
 /* Seconds since the epoch as its nanoseconds; INT64_MIN: not a time. */
 int64_t prb_trace_ns(double seconds);
 
-/* All texts are copied. */
+/* All texts are copied.  Of two processes with one pid, of two hosts, the later one gets another. */
 uint32_t prb_trace_process(struct prb_trace *trace, pid_t pid, const char *name, int order);
 uint32_t prb_trace_track(struct prb_trace *trace, uint32_t process, const char *name, int order);
 /* The same of a thread; one track for each. */

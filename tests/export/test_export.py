@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -185,24 +186,44 @@ def ranks(tmp_path):
     child.communicate(timeout=DEADLINE)
 
 
+def launcher(pid):
+    with open("/proc/{}/stat".format(pid)) as file:
+        return file.read().rpartition(")")[2].split()[1]
+
+
+@pytest.mark.parametrize("as_job", [False, True], ids=["ranks", "job"])
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_arrows_go_to_the_rank_that_began_last(ranks, tmp_path, suffix):
+def test_arrows_go_to_the_rank_that_began_last(ranks, tmp_path, suffix, as_job):
     pids, write = ranks
     late = {1: 0.02, 2: -0.03, 3: 0.0}  # by how much rank 1 begins after rank 0
     for rank in range(2):
         write(rank, "steps", "time:time\nstep:integer\nepoch:real\nprevious_duration:real", [(T0 + n, n, None, 1.0) for n in range(5)])
         write(rank, "comm_collective", COLLECTIVES, [
             (T0 + n + 0.5 + (late[n] if rank else 0), "dp", n, "all_reduce", 40.0 if n < 3 else None, 4096, "[1024]") for n in late])
-    found, told = exported(pids[0], tmp_path / ("steps." + suffix), "--ranks")
+    target, options = ("@launcher-" + launcher(pids[0]), ()) if as_job else (pids[0], ("--ranks",))
+    found, told = exported(target, tmp_path / ("steps." + suffix), *options)
     assert "8 steps of 2 processes" in told and "2 arrows" in told
-    assert sorted(found) == ["rank 0", "rank 1"]
-    zero, one = (found["rank {}".format(rank)]["collectives"] for rank in range(2))
+    names = ["rank {}{}".format(rank, " ({})".format(socket.gethostname()) if as_job else "") for rank in range(2)]
+    assert sorted(found) == names
+    zero, one = (found[name]["collectives"] for name in names)
     assert [each.name for each in zero] == ["all_reduce"] * 3
     assert zero[0].notes == {"group": "dp", "seq": 1, "bytes": 4096, "tensor_shape": "[1024]"}
     assert zero[0].to == [one[0]] and one[1].to == [zero[1]]
     assert not one[0].to and not zero[1].to and not zero[2].to and not one[2].to
     assert zero[2].begin == zero[2].end and zero[2].notes["end"] == "not known"
     assert zero[0].end - zero[0].begin == pytest.approx(0.04, abs=SAME)
+
+
+def test_arrows_of_ranks_that_began_to_record_at_different_moments(ranks, tmp_path):
+    """Each counts from then on; what PyTorch counts is the same in all, and where it is not known there is no arrow."""
+    pids, write = ranks
+    for rank in range(2):
+        write(rank, "steps", "time:time\nstep:integer", [(T0 + n, n) for n in range(5)])
+        write(rank, "comm_collective", COLLECTIVES + "\ncollective_seq_id:integer\nsource:text", [
+            (T0 + n + 0.1 * rank, "dp", n + 2 - rank, "all_reduce", 1.0, 4096, "[1024]", n + 10 if n else None, "observer") for n in range(4)])
+    found, told = exported(pids[0], tmp_path / "steps.pftrace", "--ranks")
+    zero, one = (found["rank {}".format(rank)]["collectives"] for rank in range(2))
+    assert [each.to for each in zero] == [[]] + [[each] for each in one[1:]], told
 
 
 def test_a_live_job_without_tables_says_what_would_record(ranks, tmp_path):

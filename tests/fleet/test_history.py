@@ -13,13 +13,15 @@ import time
 import pytest
 
 from nats_client import Client
+from support import timeline
 from support.injection import wait_until
-from support.rings import Writer
+from support.rings import Writer, write
 from support.target import PROBING, SRCDIR
-from test_agents import Cluster, pytestmark  # noqa: F401
+from test_agents import PARTIAL, Cluster, pytestmark  # noqa: F401
 from test_postgres import CRASH
 
 COLUMNS = "step:integer\nloss:real\nnote:text\n"
+PID = 1000  # of the ranks, on each host
 
 
 def source(*names):
@@ -35,6 +37,8 @@ class Recorded(Cluster):
 
     def begin(self, host, rank):
         data = os.path.join(self.bus.home, "data")
+        # The next process there: ranks of different hosts have the same number.
+        host.run("sh", "-c", "echo {} > /proc/sys/kernel/ns_last_pid".format(PID - 1))
         variables, os.environ["PROBING_DATA_DIR"] = os.environ.get("PROBING_DATA_DIR"), data
         try:
             process = self.start(host, rank)
@@ -84,6 +88,30 @@ def job():
         one.end()
 
 
+def export_of_hosts(job, folder):
+    """One timeline of both hosts, whose ranks have the same process number."""
+    begin = time.time() - 60
+    for rank in (0, 3):
+        write(job.writers[rank].folder, "steps", "time:time\nstep:integer", [(begin + step, 100 * rank + step) for step in range(4)])
+        write(job.writers[rank].folder, "comm_collective", "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real",
+              [(begin + step + 0.1 * (1 + rank), "dp", step, "all_reduce", 20.0) for step in range(3)])
+    for suffix in ("pftrace", "json"):
+        path = os.path.join(folder, "steps." + suffix)
+        done = job.at(job.hosts.hub, "-t", "@job:0,3", "export", "-o", path)
+        assert done.returncode == 0 and "6 steps of 2 processes" in done.stderr and "3 arrows" in done.stderr, done.stderr
+        found = timeline.read(path)
+        assert sorted(found) == ["rank 0 (node1)", "rank 3 (node2)"]
+        zero, three = found["rank 0 (node1)"], found["rank 3 (node2)"]
+        assert [one.name for one in zero["steps"]] == ["step 0", "step 1", "step 2"]
+        assert [one.name for one in three["steps"]] == ["step 300", "step 301", "step 302"]
+        assert [one.to for one in zero["collectives"]] == [[one] for one in three["collectives"]]
+    part = job.at(job.hosts.hub, "-t", "@job", "export", "-o", path)
+    assert part.returncode == PARTIAL and "2 of 4 ranks answered; missing 1-2" in part.stderr and "6 steps" in part.stderr, part.stderr
+    os.unlink(path)
+    strict = job.at(job.hosts.hub, "-t", "@job", "--strict", "export", "-o", path)
+    assert strict.returncode == PARTIAL and not os.path.exists(path), strict.stderr
+
+
 ROWS = [(1, 0.5, "a"), (2, 0.25, 'say "ä"'), (3, None, None), (1 << 60, 1e-300, "")]
 
 
@@ -108,6 +136,8 @@ def test_history(job):
     wait_until(all_there)
     assert job.rows(file) == wanted
     assert job.record(file, "--once").startswith("0 rows were added")
+
+    export_of_hosts(job, job.bus.home)
 
     # Killed and begun again, with the server killed in between: each row once.
     follower = subprocess.Popen([*job.hosts.hub.enter, PROBING, "cluster", "record", file], env=job.bus.environment, stdout=subprocess.PIPE)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_promised(job, sql):
     assert rows, told
 
 
-def test_promised_of_two_ranks(loop):
+def test_promised_of_two_ranks(loop, tmp_path):
     """What one process alone has not: variables that are watched, and who waited for whom, of torchrun's two ranks with gloo."""
     target = loop("ddp")
     for pid in ranks_of(target):
@@ -76,6 +77,14 @@ def test_promised_of_two_ranks(loop):
     assert {(row["src_rank"], row["dst_rank"]) for row in rows} == {(0, 1), (1, 0)} and "contradict" not in told
     assert all(0 < row["avg(latency_ms)"] < 1000 for row in rows), rows
     assert rows_of(target, promised["training_logs"])[0][0]["steps"] >= 20
+    with open("/proc/{}/environ".format(target.pid)) as file:
+        variables = dict(one.partition("=")[::2] for one in file.read().split("\0"))
+    job = "@{}".format(variables["TORCHELASTIC_RUN_ID"])
+    done = probing("-t", job, "export", "--last", "3", "-o", tmp_path / "job.pftrace", check=False)
+    assert done.returncode == 0 and "of 2 processes" in done.stderr and "arrow" in done.stderr, done.stderr
+    found = timeline.read(tmp_path / "job.pftrace")
+    assert sorted(found) == ["rank {} ({})".format(rank, socket.gethostname()) for rank in range(2)]
+    assert all({"steps", "collectives"} < set(tracks) for tracks in found.values()), found
 
 
 # As they are named there; ours has more.
