@@ -195,12 +195,10 @@ bool prb_ring_chunk_take(struct prb_ring_table *table, struct prb_ring_lane *lan
     return take_parked(table, lane, need) || take_turn(table, lane);
 }
 
-void prb_ring_prepare(struct prb_ring_table *table)
+void prb_ring_chunk_prepare(struct prb_ring_table *table)
 {
-    if (!prb_ring_own(table) || atomic_load(&table->closed))
-        return;
     uint32_t turn = atomic_load(&table->turn), taken = turn - table->prepared;
-    uint32_t count = taken < AHEAD_MAX / 2 ? 2 * taken + 1 : AHEAD_MAX;
+    uint32_t count = taken < AHEAD_MAX / 2 ? 2 * taken : AHEAD_MAX;
     table->prepared = turn;
     for (uint32_t i = 0; i < count && i < table->chunk_count; i++) {
         uint32_t slot = (turn + i) % table->chunk_count;

@@ -101,10 +101,6 @@ bool prb_ring_write_at(struct prb_ring_table *table, const struct prb_ring_value
  * integer or a double's bits. */
 bool prb_ring_write_cells(struct prb_ring_table *table, const int64_t *cells, int64_t time);
 
-/* Reserve room for the next rows, twice as much as was filled since the last call: their writers then
- * make no system call and meet no page fault.  For a thread of ours, now and then; one at a time. */
-void prb_ring_prepare(struct prb_ring_table *table);
-
 /*
  * One row as packed bytes, little endian: uint64_t with bit N set where column N is NULL; 8 bytes
  * for each column (int64_t, boolean 0 or 1, double of REAL and TIME, for TEXT its length in bytes
@@ -113,6 +109,11 @@ void prb_ring_prepare(struct prb_ring_table *table);
  */
 #define PRB_RING_PACKED_MAX ((size_t)8 << 20)
 int prb_ring_write_packed(struct prb_ring_table *table, const void *packed, size_t len);
+
+/* Reserve room for the next rows of all tables of this process, of each twice as much as was filled since
+ * the last call: their writers then make no system call and meet no page fault.  For a thread of ours, now
+ * and then. */
+void prb_ring_prepare(void);
 
 /* Bytes that all tables of this process may have together (probing.max_memory); 0: no bound. Tables
  * that are larger give back what they can and hold no more than they have. */

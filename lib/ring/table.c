@@ -176,6 +176,8 @@ static void each_own(void (*act)(struct prb_ring_table *table))
 
 void prb_ring_tables_free(void) { each_own(prb_ring_table_free); }
 
+void prb_ring_prepare(void) { each_own(prb_ring_chunk_prepare); }
+
 void prb_ring_set_memory(uint64_t bytes)
 {
     atomic_store(&prb_ring_process.memory_max, bytes);

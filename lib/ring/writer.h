@@ -50,7 +50,7 @@ struct prb_ring_table {
     size_t map_bytes;
     struct prb_ring_slot *slots; /* one for each chunk */
     _Atomic uint32_t turn, parked, reserved, generation;
-    uint32_t prepared; /* turn, when prb_ring_prepare looked */
+    uint32_t prepared; /* turn, when prb_ring_chunk_prepare looked */
 };
 
 /* Where a thread writes to. */
@@ -117,6 +117,8 @@ uint64_t prb_ring_retention_bits(double own);
 
 /* Another chunk for a lane, with room for need bytes.  False: there is none. */
 bool prb_ring_chunk_take(struct prb_ring_table *table, struct prb_ring_lane *lane, uint32_t need);
+/* Room for the next rows, twice as much as was filled since the last call. */
+void prb_ring_chunk_prepare(struct prb_ring_table *table);
 /* The lane's chunk is free for others. */
 void prb_ring_chunk_leave(struct prb_ring_lane *lane);
 /* Reserve the file's bytes [offset, offset + len); counts against the process's memory. */

@@ -266,14 +266,16 @@ static void room_is_prepared_for_as_many_rows_again(void **state)
     for (; prb_ring_memory() < before + (1 << 20); n++)
         assert_true(ring_write_proof(table, 2, n));
     filled = prb_ring_memory();
-    prb_ring_prepare(table);
+    prb_ring_prepare();
     uint64_t prepared = prb_ring_memory();
     assert_true(prepared >= filled + (1 << 20));
+    prb_ring_prepare(); /* nothing was written since */
+    assert_int_equal(prb_ring_memory(), prepared);
     for (int64_t end = 2 * n; n < end; n++)
         assert_true(ring_write_proof(table, 2, n));
     assert_int_equal(prb_ring_memory(), prepared); /* the rows found it */
     prb_ring_set_memory(prepared + (128 << 10));
-    prb_ring_prepare(table);
+    prb_ring_prepare();
     assert_true(prb_ring_memory() <= prepared + (128 << 10));
     prb_ring_set_memory(0);
     struct prb_ring_counts counts;
@@ -281,7 +283,7 @@ static void room_is_prepared_for_as_many_rows_again(void **state)
     assert_int_equal(proofs.rows, n);
     assert_int_equal(counts.dropped, 0);
     prb_ring_table_free(table);
-    prb_ring_prepare(table);
+    prb_ring_prepare();
     assert_int_equal(prb_ring_memory(), before);
 }
 

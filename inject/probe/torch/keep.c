@@ -8,6 +8,7 @@
 #include "inject/probe/server/server.h"
 #include "inject/probe/thread.h"
 #include "inject/probe/torch/torch.h"
+#include "ring/ring.h"
 
 #define GIL_MS 10000
 #define JOB_MS 60000u
@@ -155,7 +156,7 @@ static void look_after(void)
         if (wants_tool(&asking, now))
             prb_torch_ask_outside();
         prb_torch_check();
-        prb_torch_record_prepare();
+        prb_ring_prepare(); /* the rows are written by threads of the program */
         if (now >= classes) {
             arm_again();
             classes = now + CLASSES_NS;

@@ -86,13 +86,6 @@ bool prb_torch_record_begin(struct prb_error *err)
 /* The handles stay valid: a hook that is under way drops its row. */
 void prb_torch_record_end(void) { trace = names = steps = spans = events = NULL; }
 
-void prb_torch_record_prepare(void)
-{
-    struct prb_ring_table *table = trace;
-    if (table)
-        prb_ring_prepare(table);
-}
-
 static int64_t owner(int64_t tid)
 {
     return prb_trace_word(atomic_load_explicit(&prb_torch.arming, memory_order_relaxed),

@@ -247,8 +247,6 @@ void prb_torch_state(char *out, size_t size);
 /* The rings, when the probe runs; every label is written again.  False: err. */
 bool prb_torch_record_begin(struct prb_error *err);
 void prb_torch_record_end(void);
-/* Have room for the next rows of calls and scopes, so that the program's threads need not make it. */
-void prb_torch_record_prepare(void);
 struct prb_torch_event {
     uint64_t begin, end; /* ns of the monotonic clock */
     enum prb_trace_stage stage;
