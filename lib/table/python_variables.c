@@ -242,18 +242,18 @@ static void note_missing(struct recorded *recorded)
         if (!functions.len)
             add_functions(recorded->rows, &functions);
         const char *running = prb_buf_ok(&functions) && functions.len ? functions.data : "nothing";
+        const char *yet = prb_rows_target(recorded->rows) ? " yet; the main thread is in: " : "";
+        running = yet[0] ? running : "";
         if (!one->function[0])
             prb_rows_warn(recorded->rows,
-                          "no function that calls backward or the optimizer has had a %s yet; the "
-                          "main thread is in: %s",
-                          one->name, running);
+                          "no function that calls backward or the optimizer has had a %s%s%s",
+                          one->name, yet, running);
         else if (one->seen)
             prb_rows_warn(recorded->rows, "no call of %s has had a %s yet", one->function,
                           one->name);
         else
-            prb_rows_warn(recorded->rows,
-                          "no call of %s has been seen yet; the main thread is in: %s",
-                          one->function, running);
+            prb_rows_warn(recorded->rows, "no call of %s has been seen%s%s", one->function, yet,
+                          running);
     }
 }
 

@@ -322,6 +322,45 @@ def test_each_step_once(steps):
     assert len(timed) > 100 and sum(abs(row["late"]) < 0.05 for row in timed) > 0.5 * len(timed)
 
 
+# An optimizer's step, at whose end PyTorch has no GIL, is all that is ever looked at.
+NO_BACKWARD = """
+import sys, threading, time, torch
+weight = torch.nn.Parameter(torch.zeros(4))
+weight.grad = torch.ones(4)
+optimizer = torch.optim.SGD([weight], lr=0.5)
+threading.Thread(target=sys.stdin.read, daemon=True).start()
+def train():
+    number = 0
+    while True:
+        number += 1
+        loss = torch.tensor(number * 0.5)
+        optimizer.step()
+        time.sleep(0.002)
+        if number == 3:
+            print("ready", flush=True)
+train()
+"""
+
+
+def test_nothing_of_python_is_called_without_the_gil(steps):
+    """CPython's debug allocators end the program that does; 3.12 and newer end without them."""
+    target = steps(NO_BACKWARD, variables={"PYTHONMALLOC": "debug"})
+    watch(target.pid, "loss@train,number@train")
+    rows = rows_of(target.pid, 20, "name = 'loss' AND number IS NOT NULL")
+    assert all(row["number"] > 0 and row["type"] == "torch.Tensor" for row in rows)
+    assert probing("-t", target.pid, "config", "probing.torch.exprs").returncode == 0
+
+
+def test_of_a_process_that_is_gone(start, any_python):
+    """What its ring has, and no look at its stack for what was never seen."""
+    target = start(any_python, "watched_loop.py")
+    watch(target.pid, "gone@never")
+    target.end()
+    done = probing("-t", target.pid, "query", "SELECT count(*) FROM python.variables", check=False)
+    assert (done.returncode, done.stdout) == (0, "count(*)\n       0\n(1 row)\n"), done
+    assert "probing: note: no call of never has been seen\n" in done.stderr
+
+
 def test_training_logs(steps):
     """Epoch, loss and learning rate of each step, though only the loss is watched."""
     target = steps()

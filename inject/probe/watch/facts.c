@@ -62,6 +62,12 @@ bool prb_watch_facts_find(const struct prb_py_api *py, struct prb_error *err)
     if (!prb_torch_frames_find(py, err))
         return false;
     facts.layout = *prb_torch_layout();
+    /* Here, as what reads values may be without the GIL. */
+    facts.module_key = (const char *)facts.intern("__module__");
+    if (!facts.module_key) {
+        py->PyErr_Clear();
+        return prb_nomem(err);
+    }
     prb_watch_facts = facts;
     return true;
 }

@@ -401,16 +401,13 @@ static void classify(const struct prb_watch_reader *reader, const char *type, st
 /* "torch.Tensor": classes written in Python do not have the module in their name. */
 static void full_name(const struct prb_watch_reader *reader, const char *type, struct known *out)
 {
-    static struct prb_py *module_key;
     uint64_t dict = 0;
     char name[PRB_WATCH_TEXT_MAX / 2], module[PRB_WATCH_TEXT_MAX / 2 - 2];
-    if (!module_key)
-        module_key = prb_watch_facts.intern("__module__");
     if (!read_name(reader, out->name_at, name, sizeof name))
         return;
     const char *value = NULL;
     if (!strchr(name, '.') && PRB_WATCH_FIELD(reader, type, type, dict, &dict) && dict)
-        value = prb_watch_dict_get(reader, pointer(dict), (const char *)module_key);
+        value = prb_watch_dict_get(reader, pointer(dict), prb_watch_facts.module_key);
     size_t len = value && prb_watch_type_of(reader, value) == prb_watch_facts.str_type
                      ? prb_watch_str(reader, value, module, sizeof module)
                      : 0;

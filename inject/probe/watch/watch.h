@@ -30,9 +30,9 @@
 
 struct prb_watch_facts {
     struct prb_layout layout;
-    struct prb_py *(*intern)(const char *text); /* NULL: not found yet */
+    struct prb_py *(*intern)(const char *text); /* with the GIL; NULL: not found yet */
     struct prb_py *(*new_reference)(struct prb_py *object, struct prb_py *callback);
-    const char *cell, *none;
+    const char *cell, *none, *module_key; /* "__module__", interned */
     const char *float_type, *int_type, *bool_type, *str_type, *dict_type, *list_type, *tuple_type;
 };
 extern struct prb_watch_facts prb_watch_facts;
