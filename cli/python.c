@@ -1,5 +1,6 @@
 #include "cli/python.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

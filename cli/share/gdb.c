@@ -1,4 +1,5 @@
 /* probing gdb: gdb with our commands in it. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

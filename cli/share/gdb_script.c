@@ -2,6 +2,8 @@
 #include "cli/print/out.h"
 #include "cli/share/share.h"
 
+#include <limits.h>
+
 static bool run_gdb_script(const struct prb_run *run, struct prb_error *err)
 {
     static const char *const names[] = {"gdb/probing-gdb.py", NULL};

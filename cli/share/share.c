@@ -2,6 +2,7 @@
 #include "cli/share/share.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 

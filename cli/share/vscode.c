@@ -1,4 +1,5 @@
 /* probing vscode: the extension for VS Code. */
+#include <limits.h>
 #include <string.h>
 
 #include "cli/print/out.h"

@@ -8,7 +8,7 @@
 #ifndef PRB_FLEET_BUS_FILE_H
 #define PRB_FLEET_BUS_FILE_H
 
-#include <linux/limits.h>
+#include <limits.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"

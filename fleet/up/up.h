@@ -6,6 +6,8 @@
 #include "fleet/bus/bus_file.h"
 #include "fleet/cluster.h"
 
+#include <limits.h>
+
 /* ---- files.c ---- */
 
 struct prb_bus_place {

@@ -117,8 +117,7 @@ static void set_limits(void)
     } limits[] = {
         {RLIMIT_CPU, CPU_S}, {RLIMIT_AS, MEMORY_MAX}, {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        setrlimit((__rlimit_resource_t)limits[i].what,
-                  &(struct rlimit){limits[i].most, limits[i].most});
+        setrlimit(limits[i].what, &(struct rlimit){limits[i].most, limits[i].most});
 }
 
 static void reset_signals(void)

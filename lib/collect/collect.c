@@ -1,6 +1,7 @@
 /* The collector: one process per user and machine that moves rows from rings into the store. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>

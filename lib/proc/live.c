@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/file.h"
+#include "base/syscalls.h"
 #include "proc/below.h"
 #include "proc/source.h"
 #include "proc/stat.h"

@@ -1,4 +1,5 @@
 /* The one tool that acts: Python code in the target, as `probing eval` runs it. */
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"

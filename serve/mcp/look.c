@@ -1,6 +1,7 @@
 /* The tools that only look. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "format/json.h"

@@ -10,6 +10,7 @@
 #define PRB_SERVE_MCP_MCP_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "serve/work/targets.h"
 
