@@ -131,8 +131,9 @@ void prb_demo_end(struct prb_demo *demo)
     if (demo->lines >= 0)
         close(demo->lines);
     end_children(END_SECONDS);
+    /* Not FTW_MOUNT: on overlayfs a file may have another st_dev than its folder. */
     if (*demo->folder)
-        nftw(demo->folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        nftw(demo->folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- children ---- */

@@ -85,6 +85,22 @@ def test_shows_everything_and_leaves_nothing(stage):
     assert not [path for path in own_files() - before if "demo" in path]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_leaves_nothing_on_overlayfs(stage):
+    """As in a container whose layers are on two file systems: its files have other device numbers than their folders."""
+    assert len(stage.folder) <= 40  # a longer TMPDIR is not used
+    script = """mount -t tmpfs top "$0" && mkdir "$0/up" "$0/work" &&
+mount -t overlay -o "lowerdir=$1,upperdir=$0/up,workdir=$0/work" demo "$0" || { echo no overlay; exit 77; }
+"$PROBING" demo && find "$0" -path '*/probing-demo*'"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, stage.folder, os.path.dirname(__file__)], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, env=stage.environment, timeout=SECONDS, encoding="utf-8", errors="replace")
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(done.stderr.strip() or done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_story(done.stdout)
+    assert "/probing-demo-" not in done.stdout[done.stdout.index("\nThe job and its files are gone."):]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ended_early_leaves_nothing(stage, number):
     demo = stage.start(ignored=number)
