@@ -1,13 +1,11 @@
 /*
- * A PostgreSQL database, by libpq, which is opened when it is first needed: see sink.h.
+ * A PostgreSQL database: see sink.h.
  *
  * A table of the stream is python.NAME (what the machine says of a process: host.NAME): its columns,
  * then rank, host, job and pid where it has none of that name, and _process.  integer is bigint, real
  * and time (s since the epoch) are double precision.  Columns that come later are added; one that
  * comes with another type is NAME_TYPE.  Beside them the schema probing: process, gap (rows that
  * were overwritten before they were read), and position, how far each stream was taken.
- *
- * Nothing here waits in libpq, so that a server that does not answer can be left.
  */
 #include "fleet/history/sink.h"
 
@@ -23,49 +21,13 @@ bool prb_sink_is_postgres(const char *target)
 #ifdef PRB_SONAME_PQ
 
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/dlopen_note.h"
-#include "base/lazy.h"
+#include "fleet/history/postgres.h"
 #include "store/chunk.h"
 
-#define FUNCTIONS(F)                                                                               \
-    F(PQconnectStartParams)                                                                        \
-    F(PQconnectPoll)                                                                               \
-    F(PQsocket)                                                                                    \
-    F(PQstatus)                                                                                    \
-    F(PQtransactionStatus)                                                                         \
-    F(PQerrorMessage)                                                                              \
-    F(PQfinish)                                                                                    \
-    F(PQdb)                                                                                        \
-    F(PQhost)                                                                                      \
-    F(PQsetnonblocking)                                                                            \
-    F(PQsetNoticeProcessor)                                                                        \
-    F(PQsendQueryParams)                                                                           \
-    F(PQputCopyData)                                                                               \
-    F(PQputCopyEnd)                                                                                \
-    F(PQflush)                                                                                     \
-    F(PQconsumeInput)                                                                              \
-    F(PQisBusy)                                                                                    \
-    F(PQgetResult)                                                                                 \
-    F(PQresultStatus)                                                                              \
-    F(PQresultErrorField)                                                                          \
-    F(PQntuples)                                                                                   \
-    F(PQgetvalue)                                                                                  \
-    F(PQclear)
-static struct {
-    FUNCTIONS(PRB_LAZY_POINTER)
-} pq;
-static const char *const names[] = {FUNCTIONS(PRB_LAZY_NAME)};
-PRB_DLOPEN_NOTE(pq, PRB_SONAME_PQ, "suggested", "history in PostgreSQL");
-static struct prb_lazy library = {PRB_SONAME_PQ, names, &pq, sizeof names / sizeof *names, false};
-
-#define CONNECTS 15.0  /* s */
-#define ANSWERS 120.0  /* s that a statement may take: others may lock a table */
 #define SHAPES_MAX 512 /* that are remembered */
 #define MADE_LOCK "7309453186320551"
 #define PROCESSES_MAX 4096
@@ -85,14 +47,12 @@ struct known {
 
 struct postgres {
     struct prb_sink sink;
+    struct prb_postgres server;
     char *url;
-    int stop_fd;
-    PGconn *connection;
     struct shape *shapes;
     size_t count, cap;
     struct known *processes; /* that are there */
     size_t known_count, known_cap;
-    char *copy; /* the COPY that goes on; NULL: none does */
 };
 
 /* Beside the table's columns. */
@@ -113,156 +73,6 @@ static const struct {
              [PRB_RING_TEXT] = {"text", "text"},
              [PRB_RING_BOOLEAN] = {"boolean", "boolean"},
              [PRB_RING_TIME] = {"double precision", "real"}};
-
-/* ---- failures ---- */
-
-static bool is_lost(const struct postgres *postgres)
-{
-    return !postgres->connection || pq.PQstatus(postgres->connection) == CONNECTION_BAD;
-}
-
-/* In one line. */
-static bool fail_text(enum prb_code code, const char *text, struct prb_error *err)
-{
-    char line[300];
-    size_t len = 0;
-    for (; *text && len + 3 < sizeof line; text++)
-        if (*text == '\n') {
-            if (text[1])
-                line[len++] = ';', line[len++] = ' ';
-        } else if (*text != '\t' || len == 0 || line[len - 1] != ' ')
-            line[len++] = *text == '\t' ? ' ' : *text;
-    line[len] = '\0';
-    return prb_fail(err, code, "PostgreSQL: %s", line);
-}
-
-static bool starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* GONE: the server went, or wants it once more.  CORRUPT: what it was given. */
-static bool fail_result(struct postgres *postgres, PGresult *result, struct prb_error *err)
-{
-    const char *state = result ? pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *text = result ? pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-    enum prb_code code = PRB_IO;
-    if (is_lost(postgres) || (state && (starts(state, "08") || starts(state, "40") ||
-                                        starts(state, "57P0") || starts(state, "53300"))))
-        code = PRB_GONE;
-    else if (state && (starts(state, "22") || starts(state, "54") || starts(state, "42701")))
-        code = PRB_CORRUPT;
-    else if (state && starts(state, "42501"))
-        code = PRB_PERMISSION;
-    fail_text(code, text ? text : pq.PQerrorMessage(postgres->connection), err);
-    if (code == PRB_PERMISSION)
-        prb_error_remedy(err, "GRANT CREATE ON DATABASE … TO …; or the tables belong to another "
-                              "user");
-    return false;
-}
-
-/* ---- waiting ---- */
-
-/* Until the socket is ready or so. */
-static bool wait_socket(struct postgres *postgres, short events, double until,
-                        struct prb_error *err)
-{
-    double now = prb_clock_s();
-    struct pollfd fds[] = {{.fd = pq.PQsocket(postgres->connection), .events = events},
-                           {.fd = postgres->stop_fd, .events = POLLIN}};
-    if (fds[0].fd < 0)
-        return fail_text(PRB_GONE, pq.PQerrorMessage(postgres->connection), err);
-    if (now >= until)
-        return prb_fail(err, PRB_TIMEOUT, "PostgreSQL does not answer");
-    poll(fds, 2, (int)((until - now) * 1e3) + 1);
-    return !fds[1].revents || prb_fail(err, PRB_TIMEOUT, "ended while PostgreSQL was waited for");
-}
-
-static bool flush(struct postgres *postgres, double until, struct prb_error *err)
-{
-    for (int left; (left = pq.PQflush(postgres->connection)) != 0;) {
-        if (left < 0)
-            return fail_result(postgres, NULL, err);
-        if (!wait_socket(postgres, POLLIN | POLLOUT, until, err))
-            return false;
-        if (!pq.PQconsumeInput(postgres->connection))
-            return fail_result(postgres, NULL, err);
-    }
-    return true;
-}
-
-/* The next result; NULL without an error: there is none. */
-static bool next_result(struct postgres *postgres, double until, PGresult **out,
-                        struct prb_error *err)
-{
-    while (pq.PQisBusy(postgres->connection)) {
-        if (!wait_socket(postgres, POLLIN, until, err))
-            return false;
-        if (!pq.PQconsumeInput(postgres->connection))
-            return fail_result(postgres, NULL, err);
-    }
-    *out = pq.PQgetResult(postgres->connection);
-    return true;
-}
-
-/* why: of one that is given up, else NULL. */
-static bool end_copy(struct postgres *postgres, const char *why, struct prb_error *err)
-{
-    double until = prb_clock_s() + ANSWERS;
-    bool copied = false;
-    PGresult *one;
-    if (!postgres->copy)
-        return true;
-    free(postgres->copy);
-    postgres->copy = NULL;
-    bool good = pq.PQputCopyEnd(postgres->connection, why) == 1 || fail_result(postgres, NULL, err);
-    good = good && flush(postgres, until, err);
-    while (good && (good = next_result(postgres, until, &one, err)) && one) {
-        copied = pq.PQresultStatus(one) == PGRES_COMMAND_OK;
-        if (!copied)
-            fail_result(postgres, one, err);
-        pq.PQclear(one);
-    }
-    postgres->sink.earlier = !copied;
-    return good && copied;
-}
-
-/* The last result is the statement's, and the caller's; a failed one is none. */
-static PGresult *run(struct postgres *postgres, const char *sql, int count,
-                     const char *const *values, struct prb_error *err)
-{
-    double until = prb_clock_s() + ANSWERS;
-    PGresult *last = NULL, *one;
-    if (!end_copy(postgres, NULL, err))
-        return NULL;
-    if (!postgres->connection ||
-        !pq.PQsendQueryParams(postgres->connection, sql, count, NULL, values, NULL, NULL, 0))
-        return PRB_NULL(fail_result(postgres, NULL, err));
-    bool good = flush(postgres, until, err);
-    while (good && (good = next_result(postgres, until, &one, err)) && one) {
-        if (last)
-            pq.PQclear(last);
-        last = one;
-        if (pq.PQresultStatus(one) == PGRES_COPY_IN)
-            return one;
-    }
-    ExecStatusType status = good && last ? pq.PQresultStatus(last) : PGRES_FATAL_ERROR;
-    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
-        return last;
-    if (good)
-        fail_result(postgres, last, err);
-    if (last)
-        pq.PQclear(last);
-    return NULL;
-}
-
-static bool run_only(struct postgres *postgres, const char *sql, struct prb_error *err)
-{
-    PGresult *result = run(postgres, sql, 0, NULL, err);
-    if (result)
-        pq.PQclear(result);
-    return result != NULL;
-}
 
 /* ---- the connection ---- */
 
@@ -289,15 +99,9 @@ static void forget(struct postgres *postgres)
 
 static void leave(struct postgres *postgres)
 {
-    if (postgres->connection)
-        pq.PQfinish(postgres->connection);
-    postgres->connection = NULL;
-    free(postgres->copy);
-    postgres->copy = NULL;
+    prb_postgres_leave(&postgres->server);
     forget(postgres);
 }
-
-static void no_notice(void *context, const char *text) { (void)context, (void)text; }
 
 static bool make_schema(struct postgres *postgres, struct prb_error *err)
 {
@@ -315,52 +119,32 @@ static bool make_schema(struct postgres *postgres, struct prb_error *err)
         "timestamptz NOT NULL DEFAULT now(), rows bigint)",
         "COMMIT",
     };
-    PGresult *found =
-        run(postgres,
-            "SELECT count(*) FROM pg_tables WHERE schemaname = 'probing' AND tablename IN "
-            "('position', 'process', 'gap')",
-            0, NULL, err);
+    struct pg_result *found = prb_postgres_run(
+        &postgres->server,
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'probing' AND tablename IN "
+        "('position', 'process', 'gap')",
+        0, NULL, err);
     if (!found)
         return false;
-    bool there = strcmp(pq.PQgetvalue(found, 0, 0), "3") == 0;
-    pq.PQclear(found);
+    bool there = strcmp(prb_postgres_value(found, 0, 0), "3") == 0;
+    prb_postgres_free(found);
     /* One who may only write finds what another has made. */
     for (size_t i = 0; !there && i < sizeof statements / sizeof *statements; i++)
-        if (!run_only(postgres, statements[i], err))
+        if (!prb_postgres_run_only(&postgres->server, statements[i], err))
             return false;
     return true;
 }
 
+/* Connected, with the schema. */
 static bool connect_to(struct postgres *postgres, struct prb_error *err)
 {
-    static const char *const keys[] = {"fallback_application_name", "tcp_user_timeout", "dbname",
-                                       "client_encoding", NULL};
-    const char *const values[] = {"probing cluster record", "60000", postgres->url, "UTF8", NULL};
-    double until = prb_clock_s() + CONNECTS;
-    if (postgres->connection && !is_lost(postgres))
+    if (!prb_postgres_is_lost(&postgres->server))
         return true;
-    leave(postgres);
-    if (!(postgres->connection = pq.PQconnectStartParams(keys, values, 1)))
-        return prb_nomem(err);
-    pq.PQsetNoticeProcessor(postgres->connection, no_notice, NULL);
-    PostgresPollingStatusType at = PGRES_POLLING_WRITING;
-    while (!is_lost(postgres) && at != PGRES_POLLING_OK && at != PGRES_POLLING_FAILED) {
-        if (!wait_socket(postgres, at == PGRES_POLLING_READING ? POLLIN : POLLOUT, until, err)) {
-            leave(postgres);
-            return false;
-        }
-        at = pq.PQconnectPoll(postgres->connection);
-    }
-    if (is_lost(postgres) || at == PGRES_POLLING_FAILED) {
-        fail_text(PRB_GONE, pq.PQerrorMessage(postgres->connection), err);
-        leave(postgres);
+    forget(postgres);
+    if (!prb_postgres_connect(&postgres->server, err))
         return false;
-    }
-    const char *host = pq.PQhost(postgres->connection);
-    snprintf(postgres->sink.name, sizeof postgres->sink.name, "the database %s%s%s",
-             pq.PQdb(postgres->connection), host && *host && *host != '/' ? " at " : "",
-             host && *host != '/' ? host : "");
-    if (pq.PQsetnonblocking(postgres->connection, 1) == 0 && make_schema(postgres, err))
+    snprintf(postgres->sink.name, sizeof postgres->sink.name, "%s", postgres->server.name);
+    if (make_schema(postgres, err))
         return true;
     leave(postgres);
     return false;
@@ -372,15 +156,7 @@ static void roll_back(struct prb_sink *sink)
 {
     struct postgres *postgres = (struct postgres *)sink;
     forget(postgres); /* what they say may be undone now */
-    if (!is_lost(postgres))
-        end_copy(postgres, "rolled back", NULL);
-    PGTransactionStatusType status =
-        is_lost(postgres) ? PQTRANS_UNKNOWN : pq.PQtransactionStatus(postgres->connection);
-    if (status == PQTRANS_IDLE)
-        return;
-    /* One that still does something is left: the server undoes it. */
-    if ((status != PQTRANS_INTRANS && status != PQTRANS_INERROR) ||
-        !run_only(postgres, "ROLLBACK", NULL))
+    if (!prb_postgres_roll_back(&postgres->server))
         leave(postgres);
 }
 
@@ -391,27 +167,29 @@ static bool begin(struct prb_sink *sink, uint64_t stream, uint64_t *position, bo
     struct prb_error why = {0};
     char text[24];
     const char *values[] = {text};
-    PGresult *result = NULL;
+    struct pg_result *result = NULL;
     snprintf(text, sizeof text, "%" PRId64, (int64_t)stream);
-    if (connect_to(postgres, &why) && run_only(postgres, "BEGIN", &why) &&
-        (result = run(postgres,
-                      "INSERT INTO probing.position(stream, number) VALUES($1::bigint, 0) ON "
-                      "CONFLICT DO NOTHING",
-                      1, values, &why))) {
-        pq.PQclear(result);
+    if (connect_to(postgres, &why) && prb_postgres_run_only(&postgres->server, "BEGIN", &why) &&
+        (result = prb_postgres_run(
+             &postgres->server,
+             "INSERT INTO probing.position(stream, number) VALUES($1::bigint, 0) ON "
+             "CONFLICT DO NOTHING",
+             1, values, &why))) {
+        prb_postgres_free(result);
         /* Another record of the same stream waits here. */
-        result = run(postgres,
-                     "SELECT number FROM probing.position WHERE stream = $1::bigint FOR UPDATE", 1,
-                     values, &why);
+        result = prb_postgres_run(
+            &postgres->server,
+            "SELECT number FROM probing.position WHERE stream = $1::bigint FOR UPDATE", 1, values,
+            &why);
     }
     *again = why.code == PRB_GONE;
-    if (result && pq.PQntuples(result) == 1) {
-        *position = strtoull(pq.PQgetvalue(result, 0, 0), NULL, 10);
-        pq.PQclear(result);
+    if (result && prb_postgres_rows(result) == 1) {
+        *position = strtoull(prb_postgres_value(result, 0, 0), NULL, 10);
+        prb_postgres_free(result);
         return true;
     }
     if (result) {
-        pq.PQclear(result);
+        prb_postgres_free(result);
         prb_fail(&why, PRB_IO, "PostgreSQL: probing.position has no row of this stream");
     }
     roll_back(sink);
@@ -429,13 +207,13 @@ static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bo
     const char *values[] = {texts[0], texts[1]};
     snprintf(texts[0], sizeof texts[0], "%" PRId64, (int64_t)stream);
     snprintf(texts[1], sizeof texts[1], "%" PRIu64, position);
-    PGresult *result = run(postgres,
-                           "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
-                           "stream = $1::bigint",
-                           2, values, &why);
-    if (result)
-        pq.PQclear(result);
-    bool good = result && run_only(postgres, "COMMIT", &why);
+    struct pg_result *result =
+        prb_postgres_run(&postgres->server,
+                         "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
+                         "stream = $1::bigint",
+                         2, values, &why);
+    prb_postgres_free(result);
+    bool good = result && prb_postgres_run_only(&postgres->server, "COMMIT", &why);
     *again = why.code == PRB_GONE;
     if (!good && err)
         *err = why;
@@ -456,16 +234,16 @@ static void column_name(const char *name, enum prb_ring_type type, bool other,
 }
 
 /* Whether a column is there: 1, with another type: -1. */
-static int is_there(PGresult *columns, const char *name, enum prb_ring_type type)
+static int is_there(struct pg_result *columns, const char *name, enum prb_ring_type type)
 {
-    for (int i = 0; i < pq.PQntuples(columns); i++)
-        if (strcmp(pq.PQgetvalue(columns, i, 0), name) == 0)
-            return strcmp(pq.PQgetvalue(columns, i, 1), types[type].name) == 0 ? 1 : -1;
+    for (int i = 0; i < prb_postgres_rows(columns); i++)
+        if (strcmp(prb_postgres_value(columns, i, 0), name) == 0)
+            return strcmp(prb_postgres_value(columns, i, 1), types[type].name) == 0 ? 1 : -1;
     return 0;
 }
 
 /* One column into both statements. */
-static bool add_column(PGresult *columns, const char *name, enum prb_ring_type type,
+static bool add_column(struct pg_result *columns, const char *name, enum prb_ring_type type,
                        struct prb_buf *alter, struct prb_buf *copy, struct prb_error *err)
 {
     char there[NAME_MAX_PQ + 1];
@@ -484,15 +262,16 @@ static bool add_column(PGresult *columns, const char *name, enum prb_ring_type t
     return true;
 }
 
-static PGresult *columns_of(struct postgres *postgres, const struct prb_taken *taken,
-                            struct prb_error *err)
+static struct pg_result *columns_of(struct postgres *postgres, const struct prb_taken *taken,
+                                    struct prb_error *err)
 {
     const char *values[] = {taken->schema, taken->name};
-    return run(postgres,
-               "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class ON "
-               "pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE "
-               "nspname = $1 AND relname = $2 AND attnum > 0 AND NOT attisdropped",
-               2, values, err);
+    return prb_postgres_run(
+        &postgres->server,
+        "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class ON "
+        "pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE "
+        "nspname = $1 AND relname = $2 AND attnum > 0 AND NOT attisdropped",
+        2, values, err);
 }
 
 /* Make the table, or give it the columns that it has not. */
@@ -500,10 +279,10 @@ static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
                        struct shape *shape, struct prb_error *err)
 {
     PRB_AUTO(prb_buf) struct prb_buf alter = {0}, copy = {0}, sql = {0};
-    PGresult *columns = columns_of(postgres, taken, err);
+    struct pg_result *columns = columns_of(postgres, taken, err);
     if (!columns)
         return false;
-    bool table = pq.PQntuples(columns) > 0, good = true;
+    bool table = prb_postgres_rows(columns) > 0, good = true;
     size_t time = prb_store_time_column(taken->columns, taken->count);
     prb_buf_addf(&copy, "COPY \"%s\".\"%s\" (", taken->schema, taken->name);
     for (size_t i = 0; good && prb_buf_ok(&copy) && i < taken->count; i++)
@@ -518,7 +297,7 @@ static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
             good =
                 add_column(columns, own_columns[i].name, own_columns[i].type, &alter, &copy, err);
     }
-    pq.PQclear(columns);
+    prb_postgres_free(columns);
     if (!good)
         return false;
     prb_buf_adds(&copy, ") FROM STDIN");
@@ -533,14 +312,16 @@ static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
         PRB_AUTO(prb_buf) struct prb_buf create = {0};
         prb_buf_addf(&create, "CREATE TABLE IF NOT EXISTS \"%s\".\"%s\" ()", taken->schema,
                      taken->name);
-        if (!run_only(postgres,
-                      strcmp(taken->schema, "python") == 0 ? "CREATE SCHEMA IF NOT EXISTS python"
-                                                           : "CREATE SCHEMA IF NOT EXISTS host",
-                      err) ||
-            !(prb_buf_ok(&create) ? run_only(postgres, create.data, err) : prb_nomem(err)))
+        if (!prb_postgres_run_only(&postgres->server,
+                                   strcmp(taken->schema, "python") == 0
+                                       ? "CREATE SCHEMA IF NOT EXISTS python"
+                                       : "CREATE SCHEMA IF NOT EXISTS host",
+                                   err) ||
+            !(prb_buf_ok(&create) ? prb_postgres_run_only(&postgres->server, create.data, err)
+                                  : prb_nomem(err)))
             return false;
     }
-    if (!run_only(postgres, sql.data, err))
+    if (!prb_postgres_run_only(&postgres->server, sql.data, err))
         return false;
     if (table || time >= taken->count)
         return true;
@@ -548,7 +329,8 @@ static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
     PRB_AUTO(prb_buf) struct prb_buf index = {0};
     prb_buf_addf(&index, "CREATE INDEX ON \"%s\".\"%s\" USING brin (\"%s\")", taken->schema,
                  taken->name, taken->columns[time].name);
-    return prb_buf_ok(&index) ? run_only(postgres, index.data, err) : prb_nomem(err);
+    return prb_buf_ok(&index) ? prb_postgres_run_only(&postgres->server, index.data, err)
+                              : prb_nomem(err);
 }
 
 static bool add_shape(struct postgres *postgres, const struct prb_taken *taken, char *key,
@@ -560,7 +342,8 @@ static bool add_shape(struct postgres *postgres, const struct prb_taken *taken, 
         return prb_nomem(err);
     struct shape shape = {.key = key};
     /* Others may be at it: what is read must be what is changed. */
-    if (!run_only(postgres, "SELECT pg_advisory_xact_lock(" MADE_LOCK ")", err) ||
+    if (!prb_postgres_run_only(&postgres->server, "SELECT pg_advisory_xact_lock(" MADE_LOCK ")",
+                               err) ||
         !make_table(postgres, taken, &shape, err)) {
         free(shape.copy);
         return false;
@@ -675,26 +458,12 @@ static void add_own(struct prb_buf *out, const struct prb_taken *taken, const st
     prb_buf_addc(out, '\n');
 }
 
-/* The server takes them while the next message is read.  With many ranks each message has few: one COPY goes on for
- * all of a table, until another statement is run. */
+/* With many ranks each message has few. */
 static bool add_rows(struct postgres *postgres, const struct shape *shape,
                      const struct prb_buf *text, struct prb_error *err)
 {
-    if (!prb_buf_ok(text))
-        return prb_nomem(err);
-    if (!postgres->copy || strcmp(postgres->copy, shape->copy) != 0) {
-        char *copy = strdup(shape->copy);
-        PGresult *result = copy ? run(postgres, copy, 0, NULL, err) : NULL;
-        if (!result) {
-            free(copy);
-            return copy ? false : prb_nomem(err);
-        }
-        pq.PQclear(result);
-        postgres->copy = copy;
-    }
-    return (pq.PQputCopyData(postgres->connection, text->data, (int)text->len) == 1 &&
-            pq.PQflush(postgres->connection) >= 0) ||
-           fail_result(postgres, NULL, err);
+    return prb_buf_ok(text) ? prb_postgres_copy(&postgres->server, shape->copy, text, err)
+                            : prb_nomem(err);
 }
 
 static bool add_known(struct postgres *postgres, const struct prb_taken *taken, const char *id,
@@ -729,20 +498,19 @@ static bool process_of(struct postgres *postgres, const struct prb_taken *taken,
     snprintf(world, sizeof world, "%d", taken->world_size);
     snprintf(pid, sizeof pid, "%" PRId64, taken->pid);
     snprintf(started, sizeof started, "%" PRId64, taken->started);
-    PGresult *result =
-        run(postgres,
-            "WITH new AS (INSERT INTO probing.process(key, host, job, rank, world_size, pid, "
-            "started) VALUES($1, $2, $3, $4::integer, $5::integer, $6::bigint, $7::bigint) ON "
-            "CONFLICT DO NOTHING RETURNING id) SELECT id FROM new UNION ALL SELECT id FROM "
-            "probing.process WHERE key = $1 AND pid = $6::bigint AND started = $7::bigint",
-            7, values, err);
-    bool good = result && pq.PQntuples(result) == 1;
+    struct pg_result *result = prb_postgres_run(
+        &postgres->server,
+        "WITH new AS (INSERT INTO probing.process(key, host, job, rank, world_size, pid, "
+        "started) VALUES($1, $2, $3, $4::integer, $5::integer, $6::bigint, $7::bigint) ON "
+        "CONFLICT DO NOTHING RETURNING id) SELECT id FROM new UNION ALL SELECT id FROM "
+        "probing.process WHERE key = $1 AND pid = $6::bigint AND started = $7::bigint",
+        7, values, err);
+    bool good = result && prb_postgres_rows(result) == 1;
     if (result && !good)
         prb_fail(err, PRB_GONE, "PostgreSQL: another record adds the same process");
     if (good)
-        snprintf(out, 24, "%s", pq.PQgetvalue(result, 0, 0));
-    if (result)
-        pq.PQclear(result);
+        snprintf(out, 24, "%s", prb_postgres_value(result, 0, 0));
+    prb_postgres_free(result);
     return good && add_known(postgres, taken, out, err);
 }
 
@@ -755,12 +523,12 @@ static bool write_lost(struct postgres *postgres, const struct prb_taken *taken,
         return true;
     snprintf(table, sizeof table, "%s.%s", taken->schema, taken->name);
     snprintf(lost, sizeof lost, "%" PRIu64, taken->lost);
-    PGresult *result = run(postgres,
-                           "INSERT INTO probing.gap(table_name, _process, rows) VALUES($1, "
-                           "$2::bigint, $3::bigint)",
-                           3, values, err);
-    if (result)
-        pq.PQclear(result);
+    struct pg_result *result =
+        prb_postgres_run(&postgres->server,
+                         "INSERT INTO probing.gap(table_name, _process, rows) VALUES($1, "
+                         "$2::bigint, $3::bigint)",
+                         3, values, err);
+    prb_postgres_free(result);
     return result != NULL;
 }
 
@@ -771,7 +539,7 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
     struct copying copying = {.taken = taken};
     char process[24];
     const struct shape *shape;
-    sink->earlier = false;
+    postgres->server.earlier = false;
     bool good = process_of(postgres, taken, process, err) &&
                 (shape = shape_of(postgres, taken, err)) != NULL;
     if (good) {
@@ -782,6 +550,7 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
     good = good && (!copying.rows || add_rows(postgres, shape, &copying.text, err)) &&
            write_lost(postgres, taken, process, err);
     *rows = copying.rows;
+    sink->earlier = postgres->server.earlier;
     prb_buf_deinit(&copying.text);
     prb_buf_deinit(&copying.own);
     return good;
@@ -801,7 +570,7 @@ static void free_postgres(struct prb_sink *sink)
 
 struct prb_sink *prb_sink_postgres(const char *url, int stop_fd, struct prb_error *err)
 {
-    if (!prb_lazy_open(&library, err))
+    if (!prb_postgres_library(err))
         return NULL;
     struct postgres *postgres = calloc(1, sizeof *postgres);
     if (!postgres || !(postgres->url = strdup(url))) {
@@ -814,7 +583,7 @@ struct prb_sink *prb_sink_postgres(const char *url, int stop_fd, struct prb_erro
                                        .rollback = roll_back,
                                        .free = free_postgres,
                                        .name = "the database"};
-    postgres->stop_fd = stop_fd;
+    postgres->server = (struct prb_postgres){.url = postgres->url, .stop_fd = stop_fd};
     if (connect_to(postgres, err))
         return &postgres->sink;
     if (err && err->code == PRB_GONE)
