@@ -27,6 +27,7 @@
     F(PQhost)                                                                                      \
     F(PQsetnonblocking)                                                                            \
     F(PQsetNoticeProcessor)                                                                        \
+    F(PQsendQuery)                                                                                 \
     F(PQsendQueryParams)                                                                           \
     F(PQputCopyData)                                                                               \
     F(PQputCopyEnd)                                                                                \
@@ -171,8 +172,9 @@ PGresult *prb_postgres_run(struct prb_postgres *postgres, const char *sql, int c
     PGresult *last = NULL, *one;
     if (!prb_postgres_end_copy(postgres, NULL, err))
         return NULL;
-    if (!postgres->connection ||
-        !pq.PQsendQueryParams(postgres->connection, sql, count, NULL, values, NULL, NULL, 0))
+    if (!postgres->connection || !(count ? pq.PQsendQueryParams(postgres->connection, sql, count,
+                                                                NULL, values, NULL, NULL, 0)
+                                         : pq.PQsendQuery(postgres->connection, sql)))
         return PRB_NULL(fail_result(postgres, NULL, err));
     bool good = flush(postgres, until, err);
     while (good && (good = next_result(postgres, until, &one, err)) && one) {
@@ -277,8 +279,14 @@ void prb_postgres_free(PGresult *result)
 
 /* ---- rows ---- */
 
-bool prb_postgres_copy(struct prb_postgres *postgres, const char *statement,
-                       const struct prb_buf *rows, struct prb_error *err)
+static bool put(struct prb_postgres *postgres, const char *bytes, size_t len, struct prb_error *err)
+{
+    return pq.PQputCopyData(postgres->connection, bytes, (int)len) == 1 ||
+           fail_result(postgres, NULL, err);
+}
+
+bool prb_postgres_copy(struct prb_postgres *postgres, const char *statement, const char *begins,
+                       size_t len, const struct prb_buf *rows, struct prb_error *err)
 {
     if (!postgres->copy || strcmp(postgres->copy, statement) != 0) {
         char *copy = strdup(statement);
@@ -289,10 +297,11 @@ bool prb_postgres_copy(struct prb_postgres *postgres, const char *statement,
         }
         pq.PQclear(result);
         postgres->copy = copy;
+        if (!put(postgres, begins, len, err))
+            return false;
     }
-    return (pq.PQputCopyData(postgres->connection, rows->data, (int)rows->len) == 1 &&
-            pq.PQflush(postgres->connection) >= 0) ||
-           fail_result(postgres, NULL, err);
+    return put(postgres, rows->data, rows->len, err) &&
+           (pq.PQflush(postgres->connection) >= 0 || fail_result(postgres, NULL, err));
 }
 
 #endif

@@ -30,7 +30,8 @@ bool prb_postgres_connect(struct prb_postgres *postgres, struct prb_error *err);
 bool prb_postgres_is_lost(const struct prb_postgres *postgres);
 void prb_postgres_leave(struct prb_postgres *postgres);
 
-/* The last result is the statement's, and the caller's; a failed one is none.  Ends a COPY before. */
+/* The last result is the statement's, and the caller's; a failed one is none.  Ends a COPY before.  Without values
+ * there may be several statements, of which the first that fails is the last. */
 struct pg_result *prb_postgres_run(struct prb_postgres *postgres, const char *sql, int count,
                                    const char *const *values, struct prb_error *err);
 bool prb_postgres_run_only(struct prb_postgres *postgres, const char *sql, struct prb_error *err);
@@ -42,9 +43,9 @@ const char *prb_postgres_value(const struct pg_result *result, int row, int colu
 void prb_postgres_free(struct pg_result *result);
 
 /* The server takes them while the caller goes on.  One COPY goes on for all rows of a statement, until
- * another is run. */
-bool prb_postgres_copy(struct prb_postgres *postgres, const char *statement,
-                       const struct prb_buf *rows, struct prb_error *err);
+ * another is run; begins: what each COPY begins with. */
+bool prb_postgres_copy(struct prb_postgres *postgres, const char *statement, const char *begins,
+                       size_t len, const struct prb_buf *rows, struct prb_error *err);
 /* why: of one that is given up, else NULL. */
 bool prb_postgres_end_copy(struct prb_postgres *postgres, const char *why, struct prb_error *err);
 

@@ -15,7 +15,7 @@
 #include "fleet/history/sink.h"
 
 #define ANSWERS 5.0             /* s */
-#define AT_ONCE 16              /* messages in one transaction; a power of two */
+#define AT_ONCE 32              /* messages in one transaction; a power of two */
 #define TURNS 65536u            /* of asking, until their numbers begin anew */
 #define ALONE (TURNS * AT_ONCE) /* the number of an answer that is none of these */
 #define PAUSE_MS 500            /* between two looks at a stream that has nothing more */

@@ -20,8 +20,8 @@ bool prb_sink_is_postgres(const char *target)
 
 #ifdef PRB_SONAME_PQ
 
+#include <endian.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -165,23 +165,15 @@ static bool begin(struct prb_sink *sink, uint64_t stream, uint64_t *position, bo
 {
     struct postgres *postgres = (struct postgres *)sink;
     struct prb_error why = {0};
-    char text[24];
-    const char *values[] = {text};
+    char sql[300];
     struct pg_result *result = NULL;
-    snprintf(text, sizeof text, "%" PRId64, (int64_t)stream);
-    if (connect_to(postgres, &why) && prb_postgres_run_only(&postgres->server, "BEGIN", &why) &&
-        (result = prb_postgres_run(
-             &postgres->server,
-             "INSERT INTO probing.position(stream, number) VALUES($1::bigint, 0) ON "
-             "CONFLICT DO NOTHING",
-             1, values, &why))) {
-        prb_postgres_free(result);
-        /* Another record of the same stream waits here. */
-        result = prb_postgres_run(
-            &postgres->server,
-            "SELECT number FROM probing.position WHERE stream = $1::bigint FOR UPDATE", 1, values,
-            &why);
-    }
+    snprintf(sql, sizeof sql,
+             "BEGIN; INSERT INTO probing.position(stream, number) VALUES(%" PRId64 ", 0) ON "
+             "CONFLICT DO NOTHING; SELECT number FROM probing.position WHERE stream = %" PRId64
+             " FOR UPDATE",
+             (int64_t)stream, (int64_t)stream);
+    if (connect_to(postgres, &why)) /* another record of the same stream waits here */
+        result = prb_postgres_run(&postgres->server, sql, 0, NULL, &why);
     *again = why.code == PRB_GONE;
     if (result && prb_postgres_rows(result) == 1) {
         *position = strtoull(prb_postgres_value(result, 0, 0), NULL, 10);
@@ -203,17 +195,12 @@ static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bo
 {
     struct postgres *postgres = (struct postgres *)sink;
     struct prb_error why = {0};
-    char texts[2][24];
-    const char *values[] = {texts[0], texts[1]};
-    snprintf(texts[0], sizeof texts[0], "%" PRId64, (int64_t)stream);
-    snprintf(texts[1], sizeof texts[1], "%" PRIu64, position);
-    struct pg_result *result =
-        prb_postgres_run(&postgres->server,
-                         "UPDATE probing.position SET number = $2::bigint, taken = now() WHERE "
-                         "stream = $1::bigint",
-                         2, values, &why);
-    prb_postgres_free(result);
-    bool good = result && prb_postgres_run_only(&postgres->server, "COMMIT", &why);
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "UPDATE probing.position SET number = %" PRIu64
+             ", taken = now() WHERE stream = %" PRId64 "; COMMIT",
+             position, (int64_t)stream);
+    bool good = prb_postgres_run_only(&postgres->server, sql, &why);
     *again = why.code == PRB_GONE;
     if (!good && err)
         *err = why;
@@ -300,7 +287,7 @@ static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
     prb_postgres_free(columns);
     if (!good)
         return false;
-    prb_buf_adds(&copy, ") FROM STDIN");
+    prb_buf_adds(&copy, ") FROM STDIN (FORMAT binary)");
     prb_buf_addf(&sql, "ALTER TABLE \"%s\".\"%s\" ", taken->schema, taken->name);
     prb_buf_adds(&sql, alter.data ? alter.data : "");
     if (!prb_buf_ok(&copy) || !prb_buf_ok(&alter) || !prb_buf_ok(&sql) ||
@@ -375,94 +362,119 @@ static const struct shape *shape_of(struct postgres *postgres, const struct prb_
 
 /* ---- rows ---- */
 
-/* A text has no NUL there. */
-static void add_text(struct prb_buf *out, const char *text, size_t len)
+/* What a binary COPY begins with: its mark, no flags, no extension. */
+static const char copy_begins[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+#define COPY_BEGINS (sizeof copy_begins - 1)
+
+static void add_length(struct prb_buf *out, int32_t bytes)
 {
-    static const char escapes[][3] = {
-        ['\\'] = "\\\\", ['\t'] = "\\t", ['\n'] = "\\n", ['\r'] = "\\r"};
-    for (size_t i = 0, plain = 0; i <= len; i++) {
-        unsigned char c = i < len ? (unsigned char)text[i] : 0;
-        if (i < len && c && (c >= sizeof escapes / sizeof *escapes || !escapes[c][0]))
-            continue;
-        prb_buf_add(out, text + plain, i - plain);
-        plain = i + 1;
-        if (i < len)
-            prb_buf_adds(out, c ? escapes[c] : "\xe2\x90\x80"); /* the sign for it */
-    }
+    uint32_t big = htobe32((uint32_t)bytes);
+    prb_buf_add(out, &big, sizeof big);
 }
 
-/* A printf of each costs a fifth of the whole. */
-static void add_integer(struct prb_buf *out, int64_t value)
+/* -1 is NULL's. */
+static void add_null(struct prb_buf *out) { add_length(out, -1); }
+
+static void add_eight(struct prb_buf *out, uint64_t value)
 {
-    char text[24], *at = text + sizeof text;
-    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (value < 0)
-        *--at = '-';
-    prb_buf_add(out, at, (size_t)(text + sizeof text - at));
+    const struct {
+        uint32_t len, high, low;
+    } big = {htobe32(8), htobe32((uint32_t)(value >> 32)), htobe32((uint32_t)value)};
+    prb_buf_add(out, &big, sizeof big);
+}
+
+static void add_integer(struct prb_buf *out, int64_t value) { add_eight(out, (uint64_t)value); }
+
+static void add_real(struct prb_buf *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    add_eight(out, bits);
+}
+
+/* A text has no NUL there: the sign for it. */
+static void add_text(struct prb_buf *out, const char *text, size_t len)
+{
+    static const char sign[] = "\xe2\x90\x80";
+    size_t nuls = 0;
+    for (const char *at = text; (at = memchr(at, '\0', len - (size_t)(at - text))); at++)
+        nuls++;
+    add_length(out, (int32_t)(len + nuls * (sizeof sign - 2)));
+    for (; nuls; nuls--) {
+        size_t plain = strlen(text);
+        prb_buf_add(out, text, plain);
+        prb_buf_adds(out, sign);
+        text += plain + 1;
+        len -= plain + 1;
+    }
+    prb_buf_add(out, text, len);
+}
+
+static void add_boolean(struct prb_buf *out, bool value)
+{
+    add_length(out, 1);
+    prb_buf_addc(out, (char)value);
 }
 
 static void add_value(struct prb_buf *out, enum prb_ring_type type,
                       const struct prb_ring_value *value)
 {
     if (value->null)
-        prb_buf_adds(out, "\\N");
+        add_null(out);
     else if (type == PRB_RING_INTEGER)
         add_integer(out, value->integer);
     else if (type == PRB_RING_BOOLEAN)
-        prb_buf_addc(out, value->integer ? 't' : 'f');
+        add_boolean(out, value->integer != 0);
     else if (type == PRB_RING_TEXT)
         add_text(out, value->text, value->len);
-    else if (isfinite(value->real))
-        prb_buf_addf(out, "%.17g", value->real);
     else
-        prb_buf_adds(out, isnan(value->real) ? "NaN" : value->real > 0 ? "Infinity" : "-Infinity");
+        add_real(out, value->real);
 }
 
 struct copying {
     const struct prb_taken *taken;
-    struct prb_buf text, own; /* own: what ends each row */
-    uint64_t rows;
+    struct prb_buf rows, own; /* own: what ends each row */
+    uint16_t columns;         /* of a row, big endian */
+    uint64_t count;
 };
 
 static bool add_row(void *context, const struct prb_ring_value *values, struct prb_error *err)
 {
     struct copying *copying = context;
-    for (size_t i = 0; i < copying->taken->count; i++) {
-        if (i)
-            prb_buf_addc(&copying->text, '\t');
-        add_value(&copying->text, copying->taken->columns[i].type, &values[i]);
-    }
-    prb_buf_add(&copying->text, copying->own.data, copying->own.len);
-    copying->rows++;
-    return prb_buf_ok(&copying->text) || prb_nomem(err);
+    prb_buf_add(&copying->rows, &copying->columns, sizeof copying->columns);
+    for (size_t i = 0; i < copying->taken->count; i++)
+        add_value(&copying->rows, copying->taken->columns[i].type, &values[i]);
+    prb_buf_add(&copying->rows, copying->own.data, copying->own.len);
+    copying->count++;
+    return prb_buf_ok(&copying->rows) || prb_nomem(err);
 }
 
-static void add_own(struct prb_buf *out, const struct prb_taken *taken, const struct shape *shape,
-                    const char *process)
+static void add_own(struct copying *copying, const struct shape *shape, const char *process)
 {
+    const struct prb_taken *taken = copying->taken;
+    size_t columns = taken->count;
     for (int i = 0; i < OWN_COUNT; i++) {
         if (!shape->own[i])
             continue;
-        prb_buf_addc(out, '\t');
+        columns++;
         if (i == HOST || i == JOB) {
             const char *text = i == HOST ? taken->host : taken->job;
-            add_text(out, text, strlen(text));
-        } else if (i == PROCESS)
-            prb_buf_adds(out, process);
-        else
-            prb_buf_addf(out, "%" PRId64, i == RANK ? taken->rank : taken->pid);
+            add_text(&copying->own, text, strlen(text));
+        } else {
+            add_integer(&copying->own, i == RANK  ? taken->rank
+                                       : i == PID ? taken->pid
+                                                  : strtoll(process, NULL, 10));
+        }
     }
-    prb_buf_addc(out, '\n');
+    copying->columns = htobe16((uint16_t)columns);
 }
 
 /* With many ranks each message has few. */
 static bool add_rows(struct postgres *postgres, const struct shape *shape,
-                     const struct prb_buf *text, struct prb_error *err)
+                     const struct prb_buf *rows, struct prb_error *err)
 {
-    return prb_buf_ok(text) ? prb_postgres_copy(&postgres->server, shape->copy, text, err)
+    return prb_buf_ok(rows) ? prb_postgres_copy(&postgres->server, shape->copy, copy_begins,
+                                                COPY_BEGINS, rows, err)
                             : prb_nomem(err);
 }
 
@@ -543,15 +555,15 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
     bool good = process_of(postgres, taken, process, err) &&
                 (shape = shape_of(postgres, taken, err)) != NULL;
     if (good) {
-        add_own(&copying.own, taken, shape, process);
+        add_own(&copying, shape, process);
         good = prb_buf_ok(&copying.own) ? prb_taken_each(taken, add_row, &copying, err)
                                         : prb_nomem(err);
     }
-    good = good && (!copying.rows || add_rows(postgres, shape, &copying.text, err)) &&
+    good = good && (!copying.count || add_rows(postgres, shape, &copying.rows, err)) &&
            write_lost(postgres, taken, process, err);
-    *rows = copying.rows;
+    *rows = copying.count;
     sink->earlier = postgres->server.earlier;
-    prb_buf_deinit(&copying.text);
+    prb_buf_deinit(&copying.rows);
     prb_buf_deinit(&copying.own);
     return good;
 }

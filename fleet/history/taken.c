@@ -160,26 +160,65 @@ static bool take_string(struct scan *scan, const char **text, size_t *len)
     return take(scan, '"') && (ascii || prb_utf8_prefix(*text, *len) == *len);
 }
 
-static bool take_number(struct scan *scan, enum prb_ring_type type, struct prb_ring_value *out)
+static bool is_digit(const struct scan *scan)
+{
+    return scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9';
+}
+
+/* Digits, also of a number so far: how many these are. */
+static size_t take_digits(struct scan *scan, uint64_t *number)
+{
+    const char *first = scan->at;
+    for (; is_digit(scan); scan->at++)
+        *number = *number * 10 + (uint64_t)(*scan->at - '0');
+    return (size_t)(scan->at - first);
+}
+
+static bool is_of_number(const struct scan *scan)
+{
+    return is_digit(scan) || (scan->at < scan->end && *scan->at && strchr("-+.eE", *scan->at));
+}
+
+/* One that has more digits than a double is exact with, or an exponent. */
+static bool take_long_real(struct scan *scan, const char *from, struct prb_ring_value *out)
 {
     char text[40], *end;
-    size_t len = 0, digits;
-    while (scan->at + len < scan->end && len + 1 < sizeof text &&
-           strchr("0123456789-+.eE", scan->at[len]) && scan->at[len])
-        len++;
-    memcpy(text, scan->at, len);
+    while (is_of_number(scan))
+        scan->at++;
+    size_t len = (size_t)(scan->at - from);
+    if (len >= sizeof text)
+        return false;
+    memcpy(text, from, len);
     text[len] = '\0';
-    digits = strspn(text + (*text == '-'), "0123456789");
+    out->real = strtod_l(text, &end, scan->locale);
+    return !*end && isfinite(out->real);
+}
+
+#define EXACT 15 /* digits: below 2^53, and so is the power of ten */
+
+static bool take_number(struct scan *scan, enum prb_ring_type type, struct prb_ring_value *out)
+{
+    static const double powers[EXACT + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                             1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const char *from = scan->at;
+    bool negative = take(scan, '-');
+    uint64_t number = 0;
+    size_t digits = take_digits(scan, &number), places = 0;
     if (!digits)
         return false;
-    scan->at += len;
-    if (type == PRB_RING_REAL || type == PRB_RING_TIME) {
-        out->real = strtod_l(text, &end, scan->locale);
-        return !*end && isfinite(out->real);
+    if (type != PRB_RING_REAL && type != PRB_RING_TIME) {
+        if (type != PRB_RING_INTEGER || digits > 18 || is_of_number(scan))
+            return false;
+        out->integer = negative ? -(int64_t)number : (int64_t)number;
+        return true;
     }
-    if (type != PRB_RING_INTEGER || text[(*text == '-') + digits] || digits > 18)
-        return false;
-    out->integer = strtoll(text, NULL, 10);
+    if (take(scan, '.'))
+        places = take_digits(scan, &number);
+    if (digits + places > EXACT || is_of_number(scan))
+        return take_long_real(scan, from, out);
+    /* Both are exact, so the quotient is the nearest double. */
+    out->real = (double)number / powers[places];
+    out->real = negative ? -out->real : out->real;
     return true;
 }
 
@@ -208,6 +247,11 @@ static bool pass_over(struct scan *scan)
                                                       : take_number(scan, PRB_RING_REAL, &number);
 }
 
+static bool is_name(const char *column, const char *name, size_t len)
+{
+    return *column == *name && strncmp(column, name, len) == 0 && !column[len];
+}
+
 /* False: it may be JSON all the same. */
 static bool scan_row(const struct prb_taken *taken, struct scan *scan,
                      struct prb_ring_value values[])
@@ -224,12 +268,11 @@ static bool scan_row(const struct prb_taken *taken, struct scan *scan,
             return false;
         /* They stand in the order of the table. */
         for (column = next; column < taken->count; column++)
-            if (strncmp(taken->columns[column].name, name, len) == 0 &&
-                !taken->columns[column].name[len])
+            if (is_name(taken->columns[column].name, name, len))
                 break;
         if (column == taken->count) {
             for (size_t i = 0; i < next; i++)
-                if (strncmp(taken->columns[i].name, name, len) == 0 && !taken->columns[i].name[len])
+                if (is_name(taken->columns[i].name, name, len))
                     return false;
             if (!pass_over(scan))
                 return false;
