@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
@@ -269,16 +270,13 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     }
     if (!prb_command_program(server->serve.program, sizeof server->serve.program, &err))
         return report(&err);
+    PRB_AUTO_FD int turn = options->target ? prb_doors_turn() : -1;
     if (joined(options))
         return 0;
-    if (!prb_doors_open(&server->serve, &server->doors, &err)) {
-        for (int i = 0; err.sys == EADDRINUSE && options->target && i < 20; i++) {
-            usleep(100000); /* it may be just beginning, and has no event for us */
-            if (joined(options))
-                return 0;
-        }
+    if (!prb_doors_open(&server->serve, &server->doors, &err))
         return already(&err);
-    }
+    if (turn >= 0)
+        flock(turn, LOCK_UN);
     PRB_AUTO(prb_log_file)
     struct prb_log_file *log = prb_log_file_open(server->serve.folder, "serve.log", &err);
     server->serve.log = log;

@@ -45,6 +45,9 @@ bool prb_doors_token(struct prb_serve *serve, struct prb_error *err) PRB_MUST_CH
 /* Open them, write the token's file and what says where the server is.  BUSY: this user's server
  * runs already; err's remedy is its address with the token. */
 bool prb_doors_open(struct prb_serve *serve, struct prb_doors *out, struct prb_error *err);
+/* Of servers for some processes one begins at a time: the others wait here, and find what it has made.  A
+ * descriptor, which the caller closes when its doors are open; -1: there is none.  Before any thread. */
+int prb_doors_turn(void);
 /* Close them and remove their files. */
 void prb_doors_close(struct prb_doors *doors);
 /* "http://127.0.0.1:3344/#token=…" of this user's running server.  NOT_FOUND: none runs. */

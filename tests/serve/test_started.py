@@ -1,5 +1,6 @@
 """Servers that a process starts beside itself: PROBE_ADDR, PROBE_BG, PROBING_PORT, a setting while it runs."""
 
+import fcntl
 import json
 import os
 import re
@@ -122,6 +123,27 @@ def test_ranks_share_a_port(place, start, any_python):
     assert {row["rank"] for row in ask(url, "/api/v1/processes")[1]["processes"]} == {0, 1, 2}
     for job in jobs:
         assert ask(url, "/api/v1/p/{}/stacks".format(job.pid))[0] == 200
+
+
+def test_ranks_wait_for_who_begins(place, start, any_python):
+    """However slow the first one is: one that is just beginning has the port, and the lock until it is told where it is."""
+    def waits():
+        with open("/proc/locks") as locks:
+            return any("->" in line and "FLOCK" in line and ":{} ".format(inode) in line for line in locks)
+
+    os.mkdir(place.folder, 0o700)
+    with open(os.path.join(place.folder, "serve-own.lock"), "w") as lock, socket.socket() as taken:
+        inode = os.fstat(lock.fileno()).st_ino
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:{}".format(taken.getsockname()[1])
+        job = start(any_python, "threads.py", variables=place.variables(PROBE_ADDR=address)).settle()
+        until(waits)
+        taken.close()
+    until(lambda: place.says("serving on http://" + address))
+    assert ask(place.url(), "/api/v1/p/{}/stacks".format(job.pid))[0] == 200
 
 
 def test_what_cannot_be_is_a_line_in_the_log(place, start, any_python):
