@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* As libpq-fe.h has them. */
+/* As libpq has them. */
 struct pg_conn;
 struct pg_result;
 

@@ -231,13 +231,13 @@ static void wake(int signal) { (void)signal; }
 
 int prb_doors_turn(void)
 {
-    char folder[96], path[160];
+    char folder[96];
     const struct sigaction ours = {.sa_handler = wake}; /* without SA_RESTART: flock(2) ends */
     struct sigaction before;
     if (!prb_serve_folder(folder, sizeof folder, NULL))
         return -1;
-    snprintf(path, sizeof path, "%s/serve-own.lock", folder);
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* The folder itself is the lock: nothing is left in it. */
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (lock < 0 || sigaction(SIGALRM, &ours, &before) != 0)
         return lock;
     alarm(TURN_S);

@@ -132,16 +132,17 @@ def test_ranks_wait_for_who_begins(place, start, any_python):
             return any("->" in line and "FLOCK" in line and ":{} ".format(inode) in line for line in locks)
 
     os.mkdir(place.folder, 0o700)
-    with open(os.path.join(place.folder, "serve-own.lock"), "w") as lock, socket.socket() as taken:
-        inode = os.fstat(lock.fileno()).st_ino
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = os.open(place.folder, os.O_RDONLY)
+    inode = os.fstat(lock).st_ino
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = "127.0.0.1:{}".format(taken.getsockname()[1])
         job = start(any_python, "threads.py", variables=place.variables(PROBE_ADDR=address)).settle()
         until(waits)
-        taken.close()
+    os.close(lock)
     until(lambda: place.says("serving on http://" + address))
     assert ask(place.url(), "/api/v1/p/{}/stacks".format(job.pid))[0] == 200
 
