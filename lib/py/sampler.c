@@ -189,13 +189,17 @@ static bool ends_in_generator(struct prb_sampler *sampler, struct prb_sampler_sl
     }; /* co_flags: CO_GENERATOR, … Include/cpython/code.h */
     const struct prb_walk *walk = &slot->walk[slot->last];
     const struct prb_layout *layout = &sampler->py->layout;
-    prb_addr root = walk->count ? walk->frames[walk->count - 1].code : 0;
+    const struct prb_raw_frame *root = walk->count ? &walk->frames[walk->count - 1] : NULL;
     uint32_t flags = 0;
-    if (!root || root == slot->root || !PRB_HAS(layout, code, flags) ||
-        !prb_mem_u32(sampler->py->mem, root + (prb_addr)PRB_OFF(layout, code, flags), &flags, NULL))
+    if (root && PRB_HAS(layout, frame, owner))
+        return root->owner == PRB_NUM(layout, owner_generator);
+    if (!root || root->code == slot->root || root->code == sampler->root ||
+        !PRB_HAS(layout, code, flags) ||
+        !prb_mem_u32(sampler->py->mem, root->code + (prb_addr)PRB_OFF(layout, code, flags), &flags,
+                     NULL))
         return false;
     if (!(flags & GENERATORS))
-        slot->root = root;
+        slot->root = sampler->root = root->code;
     return flags & GENERATORS;
 }
 
@@ -206,7 +210,7 @@ static bool ends_in_generator(struct prb_sampler *sampler, struct prb_sampler_sl
 
 static unsigned agreements_needed(struct prb_sampler *sampler, struct prb_sampler_slot *slot)
 {
-    if ((slot->moved || slot->root) && ends_in_generator(sampler, slot))
+    if (ends_in_generator(sampler, slot))
         return AGREEMENTS_GENERATOR;
     return slot->moved ? AGREEMENTS_MOVED : AGREEMENTS;
 }

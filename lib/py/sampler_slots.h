@@ -46,6 +46,7 @@ struct prb_sampler {
     size_t capacity, used;
     uint64_t number;
     uint64_t taken; /* number of the last sample that was given out */
+    prb_addr root;  /* as a slot's, of any of them: most threads have the same */
     unsigned unit;  /* of the threads' views, bytes */
     bool anchors;
     struct prb_raw_stacks result;

@@ -228,6 +228,50 @@ static void test_torn_list(void **state)
     }
 }
 
+/* A generator that yields has no caller until it goes on, here when its frame was read some times. */
+static const unsigned yielding = 5;
+
+static void go_on(struct image *image, prb_addr addr, size_t len)
+{
+    struct stack_image *s = (struct stack_image *)image;
+    static unsigned seen;
+    prb_addr frame = s->frames[0][0];
+    if (image->reads == 1)
+        seen = 0;
+    if (frame >= addr && frame < addr + len && ++seen == yielding)
+        PUT(image, frame, frame, previous, s->frames[0][1]);
+}
+
+static void test_yielding_generator(void **state)
+{
+    (void)state;
+    FOR_EACH_VERSION(version)
+    {
+        struct stack_image s;
+        struct prb_error err = {0};
+        stack_image_init(&s, version);
+        struct image *image = &s.f.image;
+        const struct prb_layout *layout = &image->py.layout;
+        PUT(image, s.frames[0][0], frame, previous, 0);
+        if (PRB_HAS(layout, frame, owner)) {
+            uint8_t owner = (uint8_t)PRB_NUM(layout, owner_generator);
+            image_write(image, s.frames[0][0] + OFF(image, frame, owner), &owner, 1);
+        } else {
+            PUT(image, s.codes[0], code, flags, 0x20);
+        }
+        image->before_read = go_on;
+        PRB_AUTO(prb_sampler) struct prb_sampler *sampler = prb_sampler_new(&image->py, NULL, &err);
+        assert_non_null(sampler);
+        const struct prb_raw_stacks *stacks = prb_sampler_take(sampler, 0, &err);
+        assert_non_null(stacks);
+        const struct prb_raw_thread *thread = &stacks->threads[STACK_THREADS - 1];
+        assert_int_equal(thread->tstate, s.threads[0]);
+        assert_int_equal(thread->frame_count, STACK_FRAMES);
+        assert_false(thread->unstable);
+        stack_image_deinit(&s);
+    }
+}
+
 /* The function that a thread's innermost frame runs, as the sampler says. */
 static prb_addr innermost(struct prb_sampler *sampler, size_t from_newest)
 {
@@ -380,10 +424,15 @@ static void test_growing_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),       cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_torn_list),
-        cmocka_unit_test(test_unmoved),     cmocka_unit_test(test_still),
-        cmocka_unit_test(test_reused_code), cmocka_unit_test(test_growing_names),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_torn_list),
+        cmocka_unit_test(test_yielding_generator),
+        cmocka_unit_test(test_unmoved),
+        cmocka_unit_test(test_still),
+        cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_growing_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
