@@ -16,6 +16,7 @@ from support.target import free_port
 from support.waits import line_of
 
 DEADLINE = 120  # seconds for any one thing
+LINGER = 600  # s that `probing serve` waits for a window that is loaded again: on a busy machine that takes more than its minute
 # Keys of these tests for what is not their subject.
 CLEAN_KEY, OPEN_KEY, DEBUG_KEY, CONSOLE_KEY, THEME_KEY = ("Control+Alt+Shift+" + key for key in "FGHJK")
 KEYS = {
@@ -83,6 +84,7 @@ class CodeServer:
         self.crashes = self.path("crashes")
         self.environment = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_CACHE_HOME=home,
                                 XDG_RUNTIME_DIR=self.runtime, PROBING_CRASH_DIR=self.crashes, PROBING_STORE="off",
+                                PROBING_SERVE_LINGER=str(LINGER),
                                 EXTENSIONS_GALLERY='{"serviceUrl":""}')
         for level in ("User", "Machine"):  # settings about the machine count only in the latter
             os.makedirs(self.path("data/" + level))
@@ -122,6 +124,14 @@ class CodeServer:
         """Its own, and those of its extension hosts."""
         found = sorted(glob.glob(self.path("data/logs/*/exthost*/**/*.log"), recursive=True), key=os.path.getmtime)
         return [self.path("server.log")] + found[-4:]
+
+    def last_words(self, lines=4):
+        """The ends of its extension hosts' logs."""
+        told = []
+        for log in self.logs()[1:]:
+            with open(log, errors="replace") as text:
+                told += [os.path.basename(log) + ": " + line[:300] for line in text.read().splitlines()[-lines:]]
+        return told
 
     def members(self):
         """What its session still runs: the extension host outlives the server by some seconds."""

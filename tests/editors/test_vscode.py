@@ -322,7 +322,7 @@ def test_post_mortem(editor, plain, tmp_path, kind):
     """A core or a snapshot of a job, looked at when the job is no more."""
     file = str(tmp_path / "job")
     if kind == "snapshot":
-        command = [PROBING, str(plain.pid), "snapshot", file, "--locals"]
+        command = [PROBING, str(plain.pid), "snapshot", file, "--locals", "--stop"]
     elif shutil.which("gcore"):
         command = ["gcore", "-o", file, str(plain.pid)]
         file += ".{}".format(plain.pid)
@@ -339,7 +339,8 @@ def test_post_mortem(editor, plain, tmp_path, kind):
         code.press("F5")
     code.debug_view()
     code.stopped_in("train", thread="MainThread")
-    code.row("debug-call-stack", "train").last.click()
+    code.select_frame("train")
+    code.variable("step")
     code.picture(kind)
     code.press("Shift+F5")
     code.ended()
@@ -373,7 +374,7 @@ def test_crash_dump(editor, project, tmp_path):
     code.debug_view()
     code.stopped_in("fused_kernel", training.line_of("ctypes.memset", program), thread="MainThread")
     assert "float32 [32, 10]" in code.variable("logits")
-    code.row("debug-call-stack", "train_step").click()
+    code.select_frame("train_step")
     assert "float32 [32, 64]" in code.variable("batch")
     code.picture("crash-dump")
     code.evaluate("batch.sum()", "no code can run here")

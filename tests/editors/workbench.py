@@ -16,6 +16,8 @@ LOOK_AGAIN = 0.25  # s between looks at what is outside the page
 MENU_MS = 1000  # until a menu that took a click has gone
 FILL_MS = 5000  # a box that closes again cannot be typed into
 LOG_LINES = 40
+ENTER_AGAIN = 5  # s after which an Enter that changed nothing is given again
+SAID_MAX = 300  # characters of what one part of the screen says, and what the story keeps of a message
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
@@ -61,7 +63,8 @@ class Workbench:
         self.began, self.story, self.end = time.monotonic(), [], None
         self.page = context.new_page()
         self.page.set_default_timeout(DEADLINE * 1000)
-        self.page.on("pageerror", lambda error: self.tell("page: {}".format(error)[:200]))
+        self.page.on("pageerror", lambda error: self.tell("page: {}".format(error)[:SAID_MAX]))
+        self.page.on("console", self._heard)
         self.page.add_init_script(WATCH)
         self.page.goto("http://127.0.0.1:{}/?folder={}".format(server.port, folder), wait_until="commit")
         self.page.locator(".monaco-workbench").wait_for()
@@ -83,9 +86,45 @@ class Workbench:
     def tell(self, what):
         self.story.append("{:7.2f} s  {}".format(time.monotonic() - self.began, what))
 
+    def _heard(self, message):
+        """Errors of the panels' frames, which an empty panel shows nowhere else, and of what they load; the workbench's own begin with its colours."""
+        if message.type == "error" and not message.text.startswith("%c"):
+            self.tell("console: {} ({})".format(message.text[:SAID_MAX], (message.location or {}).get("url", "")[-80:]))
+
     def told(self):
         """What VS Code has notified of in this test."""
         return self.page.evaluate("prbWatch.told")
+
+    def account(self):
+        """What is on the screen, and what the extension host last said: for a failure's text."""
+        def said(selector):
+            return [one[:SAID_MAX] for one in self.page.locator(selector).all_inner_texts()]
+
+        def frame_says(frame):
+            return "{}: {!r}".format(frame.url.partition("?")[0][-60:], frame.evaluate("document.body ? document.body.innerText.slice(0, 200) : null"))
+
+        parts = [
+            ("told", self.told),
+            ("editors", lambda: self.page.locator(".tabs-container .tab").evaluate_all("tabs => tabs.map(tab => tab.getAttribute('aria-label'))")),
+            ("side bar", lambda: said(".part.sidebar .composite.title")),
+            ("call stack", self.stack),
+            ("variables", lambda: self.rows("debug-variables")),
+            ("box", lambda: said(".quick-input-widget") if self.page.locator(".quick-input-widget").is_visible() else []),
+            ("dialog", lambda: said(".monaco-dialog-box")),
+            ("notifications", lambda: said(".notifications-toasts")),
+            ("status bar", lambda: said(".part.statusbar")),
+            ("focus", lambda: self.page.evaluate("document.activeElement && document.activeElement.outerHTML.slice(0, 200)")),
+            ("frames", lambda: [frame_says(frame) for frame in self.page.frames[1:]]),
+            ("story", lambda: self.story[-12:]),
+            ("extension host", self.server.last_words),
+        ]
+        lines = []
+        for name, ask in parts:
+            try:
+                lines.append("{}: {}".format(name, ask()))
+            except Exception as error:  # a frame that is gone
+                lines.append("{}: {!r}".format(name, error)[:SAID_MAX])
+        return "\n    ".join(lines)
 
     def keep(self, name, failed):
         """The test's story as an artefact; of a failure also a picture, and the ends of the logs."""
@@ -105,10 +144,10 @@ class Workbench:
 
     def until(self, what, ask, seconds=DEADLINE, frame=None):
         """The first true answer, asked again whenever the page (or a frame of it) changes; an exception counts as none."""
-        place, begun, last = frame or self.page, time.monotonic(), None
+        place, begun, last, longest = frame or self.page, time.monotonic(), None, 0
         end = min(begun + seconds, self.end or begun + seconds)
         while True:
-            seen = self._changes(place)
+            seen, looked = self._changes(place), time.monotonic()
             try:
                 last = ask()
                 if last:
@@ -116,10 +155,11 @@ class Workbench:
                     return last
             except Exception as error:  # the page may be drawing
                 last = error
-            if time.monotonic() > end:
+            longest = max(longest, time.monotonic() - looked)
+            if looked > end:  # a look waits for a frame that is loaded: one that was begun in time does not tell what is there now
                 self.tell("NOT " + what)
-                raise AssertionError("waited {:.0f} s for {}; last: {!r}; told: {}; rows: {}".format(
-                    time.monotonic() - begun, what, last, self.told(), self.stack()))
+                raise AssertionError("waited {:.0f} s for {}; last: {!r}; the longest look took {:.0f} s\n    {}".format(
+                    time.monotonic() - begun, what, last, longest, self.account()))
             self._next_change(place, seen)
 
     @staticmethod
@@ -162,12 +202,26 @@ class Workbench:
         self.box(*told, seconds=seconds).fill(text, timeout=FILL_MS)
         wanted = (shown or text.lstrip(">")).strip()
         self.until("the line " + wanted, lambda: wanted in " ".join(self.picks()[0].split()), seconds)
-        self.press("Enter")
+        self._enter(text, seconds)
 
     def answer(self, text, *told):
         """Type into the box of a question."""
         self.box(*told).fill(text)
-        self.press("Enter")
+        self._enter(text)
+
+    def _enter(self, text, seconds=DEADLINE):
+        """Take what the box says.  The workbench drops an Enter that comes while it still draws the list: then again."""
+        box, given = self.page.locator(".quick-input-widget input").first, []
+
+        def taken():
+            if not box.is_visible() or box.input_value() != text:
+                return True
+            if not given or time.monotonic() > given[-1] + ENTER_AGAIN:
+                given.append(time.monotonic())
+                box.press("Enter", timeout=FILL_MS)
+            return False
+
+        self.until("Enter to be taken", taken, seconds)
 
     def file(self, path, *told):
         """Choose a file: the box begins with a folder, maybe only after it was typed into, and follows."""
@@ -179,7 +233,7 @@ class Workbench:
             return any(name in one for one in self.picks()) and box.input_value() == path
 
         self.until("the file " + name, listed)
-        self.press("Enter")
+        self._enter(path)
 
     def dialog(self, text):
         """Waits until a dialog says that, and shuts it."""
@@ -237,9 +291,24 @@ class Workbench:
 
     def stopped_in(self, function, line=None, thread="paused on"):
         """Waits, opening the row of the thread that stopped where it stays shut; the frame's row."""
-        wanted = "{}, line {}".format(function, "" if line is None else line)
+        wanted = "Stack Frame {}, line {}".format(function, "" if line is None else line)
         opens = Opener(self, "debug-call-stack", re.compile(thread, re.IGNORECASE))
-        return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None) or opens.look())
+        leafs = Leafer(self, "debug-call-stack")
+        return self.until("a stop in " + wanted, lambda: next((row for row in self.stack() if wanted in row), None) or opens.look() or leafs.look())
+
+    def select_frame(self, function):
+        """Click a frame's row until it is the selected one: a view that is drawn again may take the click away."""
+        row = self.page.locator('.debug-call-stack .monaco-list-row[aria-label*="Stack Frame {}, line"]'.format(function)).first
+        leafs = Leafer(self, "debug-call-stack")
+
+        def selected():
+            if not row.count():
+                return leafs.look()
+            if row.get_attribute("aria-selected") != "true":
+                row.click(timeout=3000)
+            return row.get_attribute("aria-selected") == "true"
+
+        self.until("the frame " + function, selected)
 
     def choose(self, view, text, item):
         """An item of a row's menu, which a view that is drawn again may take away; a menu younger than 100 ms takes no clicks."""
@@ -320,3 +389,29 @@ class Opener:
             self.shut.first.click(timeout=3000)
             self.workbench.press("ArrowRight")
             self.since = None
+
+
+class Leafer:
+    """Turns the pages of a list, down and up again: it draws only the rows that are in sight, and a deep stack has more."""
+
+    PATIENCE = 1  # s until what a page will say is drawn; a page that stays the same was the last one
+
+    def __init__(self, workbench, view):
+        self.workbench, self.rows, self.since, self.moved, self.step = workbench, None, 0, True, 0.5
+        self.list = workbench.page.locator(".{} .monaco-list".format(view)).first
+
+    def look(self):
+        rows = self.list.locator(".monaco-list-row").evaluate_all("rows => rows.map(row => row.dataset.index)")
+        now = time.monotonic()
+        if rows != self.rows:
+            self.rows, self.since, self.moved = rows, now, True
+        elif rows and now - self.since > self.PATIENCE:
+            self.step = self.step if self.moved else -self.step
+            self._turn()
+            self.since, self.moved = now, False
+
+    def _turn(self):
+        mouse, place = self.workbench.page.mouse, self.list.bounding_box()
+        mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+        mouse.wheel(0, self.step * place["height"])
+        mouse.move(0, 0)
