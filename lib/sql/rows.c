@@ -152,7 +152,8 @@ static void add_cell(struct prb_rows *rows, struct prb_cell cell)
     if (!stored)
         return;
     if (rows->cell_count * sizeof cell + rows->texts.len > PRB_ROWS_BYTES_MAX ||
-        !PRB_GROW(rows->cells, rows->cell_count, rows->cell_cap)) {
+        (rows->cell_count == rows->cell_cap && /* no call for each cell */
+         !PRB_GROW(rows->cells, rows->cell_count, rows->cell_cap))) {
         rows->failed = true;
         return;
     }

@@ -28,6 +28,8 @@ struct bound {
 struct bounds {
     size_t slot, count; /* of the column's cell in a row; count 0: nothing is said */
     struct bound items[TIMES_MAX];
+    bool is_range; /* from least to most, as doubles: what most statements say */
+    double least, most;
 };
 
 struct cursor {
@@ -358,14 +360,19 @@ static struct prb_times times_of(const struct prb_table *table, const char *plan
     if (!said)
         return times;
     times.column = table->columns[atoi(plan)].name;
+    bounds_out->is_range = true;
     for (said++; *said && bounds_out->count < TIMES_MAX; said++, values++) {
         struct bound bound = bound_from(*said, *values);
         bounds_out->items[bounds_out->count++] = bound;
+        bounds_out->is_range = bounds_out->is_range && bound.number.type == PRB_REAL &&
+                               (bound.said == 'g' || bound.said == 'l');
         if (is_least(bound.said) && bound.time > times.least)
             times.least = bound.time;
         if (!is_least(bound.said) && bound.time < times.most)
             times.most = bound.time;
     }
+    bounds_out->least = times.least;
+    bounds_out->most = times.most;
     return times;
 }
 
@@ -434,9 +441,13 @@ static void pass_over(struct cursor *cursor)
     const struct bounds *bounds = &cursor->bounds;
     for (; bounds->count && cursor->range.next < cursor->range.end; cursor->range.next++) {
         const struct prb_cell *cell = &rows->cells[row_of(cursor) * rows->stored + bounds->slot];
-        if (holds(&bounds->items[0], cell) &&
-            (bounds->count < TIMES_MAX || holds(&bounds->items[1], cell)))
+        if (bounds->is_range && cell->type == PRB_REAL) {
+            if (cell->real >= bounds->least && cell->real <= bounds->most)
+                return;
+        } else if (holds(&bounds->items[0], cell) &&
+                   (bounds->count < TIMES_MAX || holds(&bounds->items[1], cell))) {
             return;
+        }
     }
 }
 

@@ -79,15 +79,22 @@ static bool decode(struct reading *reading, const struct prb_store_chunk *chunk,
     return true;
 }
 
-static void take_value(const struct prb_store_column *column, size_t row,
-                       struct prb_ring_value *out)
+/* A wanted column, and where its values go. */
+struct taken {
+    const struct prb_store_column *column;
+    struct prb_ring_value *out;
+};
+
+static void take_value(const struct taken *taken, size_t row)
 {
-    out->null = column->nulls && column->nulls[row];
+    const struct prb_store_column *column = taken->column;
+    if (column->nulls)
+        taken->out->null = column->nulls[row];
     if (column->type == PRB_RING_TEXT) {
-        out->text = column->texts[row].data;
-        out->len = column->texts[row].len;
+        taken->out->text = column->texts[row].data;
+        taken->out->len = column->texts[row].len;
     } else {
-        out->integer = column->integers[row];
+        taken->out->integer = column->integers[row];
     }
 }
 
@@ -110,17 +117,18 @@ static bool give_rows(const struct reading *reading, size_t rows, int64_t proces
 {
     const struct prb_store_query *query = reading->query;
     struct prb_ring_value values[PRB_RING_COLUMNS_MAX];
-    size_t wanted[PRB_RING_COLUMNS_MAX], count = 0;
+    struct taken taken[PRB_RING_COLUMNS_MAX];
+    size_t count = 0;
     for (size_t i = 0; i < query->shape->count; i++) {
-        values[i] = (struct prb_ring_value){.null = true};
+        values[i] = (struct prb_ring_value){.null = !is_wanted(query, i)};
         if (is_wanted(query, i))
-            wanted[count++] = i;
+            taken[count++] = (struct taken){&reading->columns[i].column, &values[i]};
     }
     for (size_t at = 0; at < rows; at++) {
         if (!is_within(reading, at))
             continue;
         for (size_t i = 0; i < count; i++)
-            take_value(&reading->columns[wanted[i]].column, at, &values[wanted[i]]);
+            take_value(&taken[i], at);
         if (!row(context, values, process, resolution))
             return false;
     }

@@ -204,36 +204,38 @@ static void put_resolution(const struct filling *filling, const struct call *cal
 #define RING(column) (UINT64_C(1) << PRB_TRACE_##column)
 #define OF_MODULE (RING(OBJECT) | RING(THREAD))
 #define OF_STEP (RING(STEP) | RING(THREAD))
+enum names { NO_NAMES, NAMES, STEPS /* also those of the steps that have ended */ };
 static const struct part {
     size_t columns;
     uint64_t needs; /* columns of the ring, beyond begin and place */
+    enum names names;
     put_fn *put;
 } parts[] = {
-    {1, 0, put_begin},
-    {4, 0, put_process},
-    {2, OF_STEP, put_steps},
-    {1, RING(ORDER), put_micro_step},
-    {1, OF_STEP, put_micro_batches},
-    {1, RING(ORDER), put_seq},
-    {2, OF_MODULE, put_module},
-    {1, RING(LABEL), put_operation},
-    {1, 0, put_stage},
-    {1, OF_MODULE | RING(LABEL), put_optimizer},
-    {1, 0, put_depth},
-    {1, 0, put_recompute},
-    {1, RING(THREAD), put_thread},
-    {1, RING(DURATION), put_duration},
-    {1, RING(DURATION), put_duration_ms},
-    {1, OF_STEP, put_time_offset},
-    {1, 0, put_weight},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_unknown},
-    {1, 0, put_resolution},
+    {1, 0, NO_NAMES, put_begin},
+    {4, 0, NAMES, put_process},
+    {2, OF_STEP, NAMES, put_steps},
+    {1, RING(ORDER), NO_NAMES, put_micro_step},
+    {1, OF_STEP, STEPS, put_micro_batches},
+    {1, RING(ORDER), NO_NAMES, put_seq},
+    {2, OF_MODULE, NAMES, put_module},
+    {1, RING(LABEL), NAMES, put_operation},
+    {1, 0, NO_NAMES, put_stage},
+    {1, OF_MODULE | RING(LABEL), NAMES, put_optimizer},
+    {1, 0, NO_NAMES, put_depth},
+    {1, 0, NO_NAMES, put_recompute},
+    {1, RING(THREAD), NO_NAMES, put_thread},
+    {1, RING(DURATION), NO_NAMES, put_duration},
+    {1, RING(DURATION), NO_NAMES, put_duration_ms},
+    {1, OF_STEP, STEPS, put_time_offset},
+    {1, 0, NO_NAMES, put_weight},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_unknown},
+    {1, 0, NO_NAMES, put_resolution},
 };
 _Static_assert(sizeof parts / sizeof *parts <= PARTS_MAX, "room for each part");
 
@@ -246,11 +248,11 @@ static bool wants(const struct prb_rows *rows, size_t first, size_t count)
 }
 
 /* Which parts are asked for; returns the columns of the ring that they are made from. */
-static uint64_t choose(struct filling *filling, bool *steps_out)
+static uint64_t choose(struct filling *filling, enum names *names_out)
 {
     uint64_t needs = RING(BEGIN) | RING(PLACE);
     size_t column = 0, skipped = 0;
-    *steps_out = false;
+    *names_out = NO_NAMES;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; column += parts[i++].columns) {
         if (!wants(filling->rows, column, parts[i].columns)) {
             skipped += parts[i].columns;
@@ -260,8 +262,8 @@ static uint64_t choose(struct filling *filling, bool *steps_out)
         filling->parts[filling->count++].put = parts[i].put;
         skipped = 0;
         needs |= parts[i].needs;
-        *steps_out =
-            *steps_out || parts[i].put == put_micro_batches || parts[i].put == put_time_offset;
+        if (parts[i].names > *names_out)
+            *names_out = parts[i].names;
     }
     return needs;
 }
@@ -288,11 +290,12 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
     struct filling filling = {.rows = rows};
-    bool steps;
-    const uint64_t needs = choose(&filling, &steps);
-    bool good = prb_torch_names_read(rows, steps, &filling.names, err) &&
-                prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", needs,
-                                     put_row, &filling, err);
+    enum names names;
+    const uint64_t needs = choose(&filling, &names);
+    bool good =
+        (names == NO_NAMES || prb_torch_names_read(rows, names == STEPS, &filling.names, err)) &&
+        prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", needs, put_row,
+                             &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
 }

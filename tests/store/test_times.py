@@ -48,6 +48,7 @@ def test_a_range_reads_what_it_needs(recorder, store, monkeypatch, which):
     for where, rows in (
             ("{0} >= {1} AND {0} <= {2}".format(time, BEGIN + first, BEGIN + last), inside),
             ("{0} BETWEEN {1} AND {2}".format(time, BEGIN + first + 5, BEGIN + first + 6), inside[5:7]),
+            ("{0} BETWEEN {1} AND {2}".format(time, BEGIN + first + 4.5, BEGIN + first + 6.0), inside[5:7]),
             ("{0} > {1} AND {0} < {2}".format(time, BEGIN + first + 9.5, BEGIN + first + 11), inside[10:11]),
             ("{0} > now() - (now() - {1}) AND {0} <= {2}".format(time, BEGIN + first + 0.5, BEGIN + last), inside[1:])):
         assert ask(where) == (rows, ""), where

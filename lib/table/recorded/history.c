@@ -183,7 +183,8 @@ static bool each_stored(const struct prb_history *history, struct giving *giving
                 (bounds[b].column = giving->from[bounds[b].column]) != NONE)
                 bounds[query.bound_count++] = bounds[b];
         }
-        if (!prb_store_each(history->store, &query, give_stored, giving, &more, err))
+        if (!prb_store_each(history->store, &query, giving->same ? giving->row : give_stored,
+                            giving->same ? giving->context : giving, &more, err))
             return false;
         counts->broken += more.broken;
         counts->summed += more.summed;
