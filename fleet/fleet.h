@@ -45,7 +45,7 @@ struct prb_fleet_member {
     pid_t pid;                        /* on its host */
     uid_t uid;
     double started; /* s since the epoch, by its host's clock */
-    char job[128];  /* as host/identities.def names it */
+    char job[128];  /* as lib/proc/identities.def names it */
     char host[80];  /* the node's name, unique in the job: node1, node1#2 */
     char role[32];  /* as its launcher names it (ROLE_NAME), or "" */
     /* why it cannot be asked: two processes claim the rank; "": it can */

@@ -14,8 +14,6 @@ struct prb_fleet_members {
     size_t count, cap;
     size_t stale; /* left out: of an earlier attempt */
 };
-/* The job that an environment ("NAME=value" texts, each with its NUL) names.  False: none. */
-bool prb_fleet_job_of(const char *environment, size_t len, char *out, size_t size);
 void prb_fleet_members_deinit(struct prb_fleet_members *members);
 PRB_DEFINE_AUTO(prb_fleet_members, struct prb_fleet_members, prb_fleet_members_deinit)
 /*

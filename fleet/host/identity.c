@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "fleet/host/host.h"
+#include "proc/job_name.h"
 #include "proc/stat.h"
 
 #define ATTEMPT "TORCHELASTIC_RESTART_COUNT"
@@ -17,42 +18,11 @@ void prb_fleet_members_deinit(struct prb_fleet_members *members)
     *members = (struct prb_fleet_members){0};
 }
 
-/* NULL: it is not set, or empty. */
-static const char *variable(const char *environment, size_t len, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t at = 0; name && at < len; at += strlen(environment + at) + 1)
-        if (strncmp(environment + at, name, n) == 0 && environment[at + n] == '=')
-            return environment[at + n + 1] ? environment + at + n + 1 : NULL;
-    return NULL;
-}
-
-bool prb_fleet_job_of(const char *environment, size_t len, char *out, size_t size)
-{
-    static const struct {
-        const char *prefix, *first, *between, *second, *nothing;
-    } jobs[] = {
-#define JOB(prefix, first, between, second, nothing) {prefix, first, between, second, nothing},
-#include "fleet/host/identities.def"
-#undef JOB
-    };
-    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-        const char *first = variable(environment, len, jobs[i].first);
-        const char *second = jobs[i].second ? variable(environment, len, jobs[i].second) : "";
-        if (!first || !second || (jobs[i].nothing && strcmp(first, jobs[i].nothing) == 0))
-            continue;
-        snprintf(out, size, "%s%s%s%s", jobs[i].prefix, first,
-                 jobs[i].between ? jobs[i].between : "", second);
-        return true;
-    }
-    return false;
-}
-
 static void describe(const struct prb_process *process, struct prb_fleet_member *out)
 {
     size_t len = 0;
     PRB_AUTO_FREE char *environment = prb_process_environment(process->pid, &len, NULL);
-    const char *attempt = environment ? variable(environment, len, ATTEMPT) : NULL;
+    const char *attempt = environment ? prb_environment_get(environment, len, ATTEMPT) : NULL;
     *out = (struct prb_fleet_member){.rank = process->rank,
                                      .local_rank = process->local_rank,
                                      .world_size = process->world_size,
@@ -60,12 +30,13 @@ static void describe(const struct prb_process *process, struct prb_fleet_member 
                                      .pid = process->pid,
                                      .uid = process->uid,
                                      .started = process->started};
-    const char *role = environment ? variable(environment, len, ROLE) : NULL;
+    const char *role = environment ? prb_environment_get(environment, len, ROLE) : NULL;
     snprintf(out->role, sizeof out->role, "%s", role ? role : "");
-    const char *folder = environment ? variable(environment, len, "PROBING_CRASH_DIR") : NULL;
+    const char *folder =
+        environment ? prb_environment_get(environment, len, "PROBING_CRASH_DIR") : NULL;
     if (folder && *folder == '/' && strlen(folder) < sizeof out->crash_dir)
         strcpy(out->crash_dir, folder);
-    if (!environment || !prb_fleet_job_of(environment, len, out->job, sizeof out->job))
+    if (!environment || !prb_job_name(environment, len, out->job, sizeof out->job))
         snprintf(out->job, sizeof out->job, "launcher-%d", (int)process->ppid);
 }
 

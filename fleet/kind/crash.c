@@ -17,6 +17,7 @@
 #include "fleet/crashes.h"
 #include "fleet/host/host.h"
 #include "fleet/message/kind.h"
+#include "proc/job_name.h"
 
 #define DUMPS_MAX 1000           /* of a folder, the newest */
 #define PART ((size_t)512 << 10) /* bytes of a file at a time */
@@ -76,7 +77,7 @@ static bool names_job(const struct job *job, const char *path)
            prb_db_query(db, "SELECT name, value FROM system.environment WHERE value NOT NULL",
                         add_variable, &environment, NULL) &&
            prb_buf_ok(&environment) && environment.len &&
-           prb_fleet_job_of(environment.data, environment.len, name, sizeof name) &&
+           prb_job_name(environment.data, environment.len, name, sizeof name) &&
            strcmp(name, job->name) == 0;
 }
 

@@ -1,8 +1,21 @@
 /* The processes of a job on this machine: its ranks, and what processes start. */
+#include <string.h>
+
 #include "inspect/target.h"
+#include "proc/job_name.h"
 #include "proc/stat.h"
 
-#define DEPTH_MAX 64 /* of processes below one */
+#define DEPTH_MAX 64     /* of processes below one */
+#define NAME_MAX_LEN 128 /* bytes of a job's name that are compared */
+
+/* "": its environment says none, or may not be read. */
+static void name_of(pid_t pid, char out[NAME_MAX_LEN])
+{
+    size_t len = 0;
+    PRB_AUTO_FREE char *environment = prb_process_environment(pid, &len, NULL);
+    if (!environment || !prb_job_name(environment, len, out, NAME_MAX_LEN))
+        out[0] = '\0';
+}
 
 /* Of any process, Python or not: a shell may stand between two. 0: none, or it ended. */
 static pid_t parent_of(const struct prb_process_list *list, pid_t pid)
@@ -27,24 +40,44 @@ static const struct prb_process *rank_of(const struct prb_process_list *list,
     return process;
 }
 
-/* The ranks of a job have one parent, its launcher; the target may be that, one of them, or a
- * process of one. */
-static bool is_same_job(const struct prb_process *one, const struct prb_process *target, pid_t pid)
+/* What a rank is looked for by. */
+struct wanted {
+    pid_t pid;                        /* 0: every job's */
+    const struct prb_process *target; /* a rank, or NULL */
+    char name[NAME_MAX_LEN];          /* of its job, or "" */
+};
+
+/*
+ * The ranks of a job have one parent, its launcher; the target may be that, one of them, or a
+ * process of one.  Ranks of several jobs whose launchers have ended have one parent, too: these
+ * differ in their names.
+ */
+static bool is_same_job(const struct prb_process *one, const struct wanted *wanted)
 {
-    return !pid || one->pid == pid || one->ppid == pid ||
-           (target && target->rank >= 0 && one->ppid == target->ppid &&
-            one->world_size == target->world_size);
+    const struct prb_process *target = wanted->target;
+    char name[NAME_MAX_LEN];
+    if (!wanted->pid || one->pid == wanted->pid || one->ppid == wanted->pid)
+        return true;
+    if (!target || one->ppid != target->ppid || one->world_size != target->world_size)
+        return false;
+    if (!wanted->name[0])
+        return true;
+    name_of(one->pid, name);
+    return !name[0] || strcmp(name, wanted->name) == 0;
 }
 
 static void choose_ranks(const struct prb_process_list *list, pid_t pid, bool *chosen)
 {
     const struct prb_process *target = prb_process_find(list, pid);
-    if (target && target->rank >= 0)
-        target = rank_of(list, target);
+    struct wanted wanted = {.pid = pid};
+    if (target && target->rank >= 0) {
+        wanted.target = rank_of(list, target);
+        wanted.pid = wanted.target->pid;
+        name_of(wanted.pid, wanted.name);
+    }
     for (size_t i = 0; i < list->count; i++) {
         const struct prb_process *one = &list->items[i];
-        chosen[i] = one->rank >= 0 && rank_of(list, one) == one &&
-                    is_same_job(one, target, target ? target->pid : pid);
+        chosen[i] = one->rank >= 0 && rank_of(list, one) == one && is_same_job(one, &wanted);
     }
 }
 

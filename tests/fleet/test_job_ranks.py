@@ -51,6 +51,14 @@ def test_locals_and_one_rank(start_ranks, ask):
     assert several.status == 2 and "one process" in several.err
 
 
+def test_ranks_of_jobs_with_one_parent(start_ranks, ask):
+    """As where their launchers have ended: the ranks of a process are those of its own job."""
+    jobs = [start_ranks(2), start_ranks(2, PROBING_JOB="", TORCHELASTIC_RUN_ID="none", MASTER_ADDR="127.0.0.1", MASTER_PORT="1"), start_ranks(2)]
+    for job in jobs:
+        done = ask(job.processes[1].pid, "query", "--ranks", "-f", "csv", "SELECT pid FROM system.process ORDER BY rank")
+        assert done.out.split() == ["pid"] + [str(job.processes[rank].pid) for rank in range(2)], done.err
+
+
 def test_missing_rank(start_ranks, ask):
     """The hole is seen from the size that the others know; with --strict there are no rows."""
     job = start_ranks(4, ranks=[0, 1, 3])

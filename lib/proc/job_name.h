@@ -1,0 +1,14 @@
+/* What names the job of a rank: variables of its environment (identities.def). */
+#ifndef PRB_PROC_JOB_NAME_H
+#define PRB_PROC_JOB_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The value of a variable in an environment ("NAME=value" texts, each with its NUL, len bytes);
+ * NULL: it is not set, or empty. */
+const char *prb_environment_get(const char *environment, size_t len, const char *name);
+/* The name of the job, cut to size; false: none. */
+bool prb_job_name(const char *environment, size_t len, char *out, size_t size);
+
+#endif
