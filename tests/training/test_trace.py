@@ -11,7 +11,7 @@ import pytest
 from loops import ranks_of, report
 from support import pythons
 from support.injection import wait_until
-from support.target import TARGETS, Target, probing, query
+from support.target import DEADLINE, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
@@ -108,6 +108,29 @@ def test_each_step_has_what_the_program_did(job, shape):
         assert parts == pytest.approx(row["step_duration_sec"])
         assert 0 < row["overhead"] < 0.5 and row["events"] >= len(truth["events"])
     assert len(timing) == len(told)
+
+
+def shown(target):
+    return {row["table_name"] for row in query(target, "SHOW TABLES")}
+
+
+def test_the_last_step(job, tmp_path):
+    """It has a row also where nothing follows it: after a while, and when the program ends.  The next one has only what is its own."""
+    one = job("plain", PROBING_DATA_DIR=str(tmp_path))
+    one.steps(1)
+    one.steps(4)
+    wait_until(lambda: [row["local_step"] for row in one.timing()] == [1, 2, 3, 4])
+    assert shown(one.pid) >= {"torch_trace", "torch_step_timing"} and "torch_names" not in shown(one.pid)
+    one.steps(3)
+    one.target.child.stdin.close()
+    assert one.target.child.wait(DEADLINE) == 0
+    folder, = tmp_path.glob("{}-*".format(one.pid))
+    rows = query(str(folder), "SELECT * FROM python.torch_step_timing ORDER BY local_step")
+    assert [row["local_step"] for row in rows] == list(range(1, 8))
+    assert "torch_names" not in shown(str(folder))
+    assert len({(row["events"], row["micro_steps"], row["updates"]) for row in rows}) == 1, rows
+    for row in rows:
+        assert row["forward"] + row["backward"] + row["optimizer"] < row["step_duration_sec"] and row["forward"] > 0
 
 
 def test_labels(job):

@@ -156,6 +156,7 @@ static void look_after(void)
         if (wants_tool(&asking, now))
             prb_torch_ask_outside();
         prb_torch_check();
+        prb_torch_steps_rest(now);
         prb_ring_prepare(); /* the rows are written by threads of the program */
         if (now >= classes) {
             arm_again();

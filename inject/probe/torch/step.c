@@ -2,13 +2,15 @@
  * Steps.  An update is a run of optimizer steps with no outermost backward between them; the update
  * that holds the anchor ends a step.  That it was the last of its run is known when the next thing
  * begins: a root's call, an outermost backward, a batch.  So a step's row is written then, with the
- * numbers that were noted when its last optimizer step ended.
+ * numbers that were noted when its last optimizer step ended.  Where nothing follows it is written
+ * after a while, and when the program ends.
  *
  * Without an optimizer a root's call is a step.  The setting probing.torch.step may say otherwise
  * (ending.h).
  */
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/torch.h"
@@ -16,6 +18,9 @@
 #define ROOTS_ALONE 64 /* root calls without a backward, after which they are the steps */
 #define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
 #define WEIGHT_MAX (1u << 20)
+#define REST_NS UINT64_C(1000000000) /* without anything after a step, which has then ended */
+#define EXIT_NS 50000000
+#define NS_PER_S 1000000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,6 +37,7 @@ static struct {
     bool whole;       /* it began after the arming */
     bool updates_run; /* the last thing was an optimizer's step */
     bool anchored;    /* ... in a run that holds the anchor */
+    bool owed;        /* the thread that noted has not taken off what it had counted by then */
     uint64_t begin;   /* ns */
     struct noted noted;
     unsigned updates;
@@ -109,8 +115,11 @@ static void choose(void)
 
 /* ---- ends of steps ---- */
 
+static void carry(struct prb_torch_thread *thread);
+
 static void note(struct prb_torch_thread *thread, uint64_t now)
 {
+    carry(thread);
     prb_torch_spend(thread, now);
     run.noted = (struct noted){.end = now,
                                .tid = thread->tid,
@@ -147,10 +156,13 @@ static void write_step(void)
         weigh(noted, duration, step.overhead);
 }
 
-/* What the thread has counted since belongs to the next step. */
+/* What the thread has counted since the last step ended belongs to the next one. */
 static void carry(struct prb_torch_thread *thread)
 {
     const struct noted *noted = &run.noted;
+    if (!thread || !run.owed)
+        return;
+    run.owed = false;
     if (thread->tid != noted->tid) {
         memset(thread->spent, 0, sizeof thread->spent);
         thread->calls = thread->rows = thread->scopes = 0;
@@ -168,8 +180,8 @@ static void end_step(struct prb_torch_thread *thread)
 {
     if (run.whole)
         write_step();
-    if (thread)
-        carry(thread);
+    run.owed = true;
+    carry(thread);
     run.whole = true;
     run.begin = run.noted.end;
     run.usual = run.run;
@@ -186,6 +198,7 @@ static void end_step(struct prb_torch_thread *thread)
 /* With the lock: something begins that is no optimizer's step. */
 static void end_run(struct prb_torch_thread *thread)
 {
+    carry(thread);
     if (!run.updates_run)
         return;
     run.updates_run = false;
@@ -338,6 +351,33 @@ void prb_torch_steps_end(void)
 {
     pthread_mutex_lock(&lock);
     end_run(NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+void prb_torch_steps_rest(uint64_t now)
+{
+    pthread_mutex_lock(&lock);
+    bool whole = run.updates_run && run.anchored && run.usual && run.run >= run.usual;
+    if (whole && now > run.noted.end + REST_NS)
+        end_run(NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+/* At exit(3): other threads still run, and one may have the lock for as long as it likes. */
+__attribute__((destructor)) static void end_last_step(void)
+{
+    struct timespec until;
+    if (!atomic_load(&prb_torch.on)) /* nor in a child after fork(2) */
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += EXIT_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    if (pthread_mutex_timedlock(&lock, &until) != 0)
+        return;
+    if (run.updates_run && run.anchored && run.whole)
+        write_step();
+    run.anchored = false;
     pthread_mutex_unlock(&lock);
 }
 

@@ -203,6 +203,8 @@ unsigned prb_torch_control_step(double overhead, uint64_t now);
 
 void prb_torch_steps_begin(void);
 void prb_torch_steps_end(void);
+/* From time to time: a step that nothing has followed for a while has ended. */
+void prb_torch_steps_rest(uint64_t now);
 /* A call of a module that lies in no other one begins or ends; now: ns. */
 void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now);
 void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now);
