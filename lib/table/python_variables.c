@@ -249,8 +249,10 @@ static void note_missing(struct recorded *recorded)
                           "no function that calls backward or the optimizer has had a %s%s%s",
                           one->name, yet, running);
         else if (one->seen)
-            prb_rows_warn(recorded->rows, "no call of %s has had a %s yet", one->function,
-                          one->name);
+            prb_rows_warn(recorded->rows,
+                          "no call of %s has had %s when it is read: at its return, at the end of "
+                          "the backward, at the end of the step (is it deleted before?)",
+                          one->function, one->name);
         else
             prb_rows_warn(recorded->rows, "no call of %s has been seen%s%s", one->function, yet,
                           running);

@@ -13,6 +13,9 @@ static const char *const built_in[] = {
 #undef TABLE
 };
 
+/* Rows that other tables are read with, and no tables themselves. */
+static const char *const inner[] = {"torch_names"};
+
 bool prb_recorded_name_is_free(const char *name, struct prb_error *err)
 {
     static const char schema[] = "python_";
@@ -24,6 +27,11 @@ bool prb_recorded_name_is_free(const char *name, struct prb_error *err)
         if (strncmp(built_in[i], schema, sizeof schema - 1) == 0 &&
             strcasecmp(built_in[i] + sizeof schema - 1, name) == 0) {
             prb_fail(err, PRB_USAGE, "python.%.80s is a built-in table", name);
+            return prb_error_remedy(err, "choose another name");
+        }
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        if (strcasecmp(inner[i], name) == 0) {
+            prb_fail(err, PRB_USAGE, "python.%.80s: probing keeps names there", name);
             return prb_error_remedy(err, "choose another name");
         }
     return true;
