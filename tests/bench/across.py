@@ -13,6 +13,7 @@ import time
 import urllib.request
 
 from keeping import cpu_ns
+from support import pythons
 from support import target as live
 from support.torch_python import torch_python
 from timing import HERE, in_turn, measure, peer
@@ -28,9 +29,9 @@ ROWS = os.path.join(os.environ.get("BUILDDIR", "."), "tests", "bench", "fleet_ro
 
 
 def across_sql(figures, options):
-    for line in subprocess.run([ROWS], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines():
+    for line in subprocess.run([ROWS, *(["2010000"] if options.quick else [])], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines():
         told = json.loads(line)
-        bar = 1 if told["rows"] <= 300000 else 4
+        bar = 1 if told["rows"] <= 300000 else 4 if told["rows"] < 10000000 else 10
         figures.add("SQL over 10,000 ranks, {:,} rows: {}".format(told["rows"], told["name"]), told["seconds"],
                     "s (CPU {:.2f} s, {:.1f} MB, {} MiB at most)".format(told["cpu"], told["bytes"] / 1e6, told["peak_mib"]),
                     "≤ {} s".format(bar), told["seconds"] <= bar)
@@ -107,6 +108,46 @@ def fleet_merged(figures, options):
     figures.add("the same, CPU time, {:.0f} MB at most".format(max(run["kb"] for run in runs) / 1024), cpu, "s")
 
 
+def fleet_hang(figures, options):
+    """The verdict on 10,000 ranks, of which one is elsewhere: what it takes beside the interval."""
+    bus, every, words = Bus(), 1.0, ["-t", "@llama", "hang", "--every", "1"]
+    bus.up()
+    many = Fakes(os.path.join(bus.folder, "agent"), ("llama",), 0, 1250, 8, connections=4)
+    try:
+        many.order("odd", 4711)
+        told = bus.run(*words, "-f", "json")
+        assert [part["ranks"] for part in json.loads(told.stdout)["cause"]] == ["4711"], told.stdout[:2000]
+        runs = measure(3 if options.quick else options.rounds, live.PROBING, *words, environment=bus.environment)
+    finally:
+        many.end()
+        bus.remove()
+    seconds = [run["ms"] / 1e3 - every for run in runs]
+    figures.bound("`hang` of 10,000 ranks on 1,250 hosts, whole command less the interval (least {:.2f} s, CPU {:.2f} s)".format(
+        min(seconds), statistics.median(run["cpu_ms"] for run in runs) / 1e3), statistics.median(seconds), "s", 2)
+
+
+def fleet_restart(figures, options):
+    """Agents with a connection of TLS each, until all are back after the bus was killed."""
+    bus, hosts = Bus(), 125 if options.quick else 1250
+    bus.up()
+    many = Fakes(os.path.join(bus.folder, "agent"), ("llama",), 0, hosts, 1, connections=hosts)
+
+    def answering():
+        return sum(one["state"] == "answers" for one in json.loads(bus.run("cluster", "nodes", "-f", "json").stdout or "[]"))
+
+    try:
+        assert answering() == hosts
+        os.kill(bus.server, signal.SIGKILL)
+        began = time.monotonic()
+        while answering() < hosts:
+            assert time.monotonic() < began + 120, answering()
+        seconds = time.monotonic() - began
+    finally:
+        many.end()
+        bus.remove()
+    figures.bound("{:,} agents back after the bus was killed, TLS, all on this machine".format(hosts), seconds, "s", 5)
+
+
 def own_memory(pid):
     """MB that are its own, or its share of what it shares."""
     with open("/proc/{}/smaps_rollup".format(pid)) as file:
@@ -117,7 +158,8 @@ def family(pid):
     found = [pid]
     for path in glob.glob("/proc/{}/task/*/children".format(pid)):
         with open(path) as told:
-            found += [int(word) for word in told.read().split()]
+            for word in told.read().split():
+                found += family(int(word))
     return found
 
 
@@ -135,12 +177,18 @@ def fleet_agent(figures, options):
             ask = [live.PROBING, "-t", "@" + name, "backtrace"]
             measure(1, *ask, environment=variables)
             pids = family(agent)
-            assert len(pids) == RANKS + 1
+            assert len(pids) == RANKS + 2  # and the process that starts the others
             spent = sum(cpu_ns(pid) for pid in pids)
             runs = [measure(1, *ask, environment=variables)[0]["ms"] for _ in range(options.rounds)]
             spent = (sum(cpu_ns(pid) for pid in pids) - spent) / 1e6 / options.rounds
             figures.bound("merged stacks of 8 ranks by the bus, whole command", statistics.median(runs), "ms", 100)
             figures.bound("the same, CPU time of the agent, whose children keep their ranks open", spent, "ms", 20)
+            one = [live.PROBING, "-t", "@{}:0".format(name), "query", "SELECT count(*) FROM python.threads"]
+            measure(1, *one, environment=variables)
+            spent = sum(cpu_ns(pid) for pid in pids)
+            runs = [measure(1, *one, environment=variables)[0]["ms"] for _ in range(options.rounds)]
+            spent = (sum(cpu_ns(pid) for pid in pids) - spent) / 1e6 / options.rounds
+            figures.bound("SQL on one rank by the bus, CPU time of its agent (whole command {:.0f} ms)".format(statistics.median(runs)), spent, "ms", 5)
             sizes = [own_memory(pid) for pid in pids]
             figures.bound("an agent", sizes[0], "MB", 8)
             figures.bound("the same, for each rank", sum(sizes[1:]) / RANKS, "MB", 5)
@@ -151,6 +199,44 @@ def fleet_agent(figures, options):
         finally:
             bus.run("cluster", "detach")
             bus.remove()
+
+
+@needs_torch
+def fleet_beside(figures, options):
+    """A training step while this host has an agent that nobody asks, by turns."""
+    bus, turns = Bus(), 3 if options.quick else 9
+    job = live.Target(pythons.Python([], torch_python(), (3, 0, 0), "torch"), "train.py", [4], folder=HERE,
+                      variables={"RANK": "0", "WORLD_SIZE": "1", "PROBING_JOB": "bench-{}".format(os.getpid()),
+                                 "OMP_WAIT_POLICY": "passive"})
+
+    def period():
+        job.child.stdin.write(b"\n")
+        job.child.stdin.flush()
+        return json.loads(job.line())
+
+    def step(seconds=0.5):
+        """ms, the median of a few at least."""
+        period()
+        time.sleep(seconds)
+        told = period()
+        return 1e3 * told["median"] if told["steps"] >= 5 else step(2 * seconds)
+
+    ratios = []
+    try:
+        bus.up()
+        for _ in range(turns):
+            alone = step()
+            told = bus.run("cluster", "attach", environment={"PROBING_STORE": "off"})
+            assert told.returncode == 0 and "rank 0 of" in told.stdout, told.stdout + told.stderr
+            beside = step()
+            bus.run("cluster", "detach")
+            ratios.append(beside / alone)
+    finally:
+        job.end()
+        bus.remove()
+    ratio, error = statistics.median(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
+    figures.add("a training step beside an agent at rest, by turns", ratio, "× of one without it (± {:.3f})".format(error), "≤ 1.01, or not resolved",
+                ratio <= 1.01 or ratio - 2 * error <= 1)
 
 
 class Listening:
@@ -278,4 +364,4 @@ def fleet_record(figures, options):
             server.end()
 
 
-PARTS = [fleet_host, fleet_merged, fleet_agent, fleet_debug, fleet_record, across_sql]
+PARTS = [fleet_host, fleet_merged, fleet_hang, fleet_restart, fleet_agent, fleet_beside, fleet_debug, fleet_record, across_sql]

@@ -1,6 +1,6 @@
 /*
  * Hosts that are not there: one process joins the bus as many of them, whose ranks stand where
- * those of a real job stood (tests/fleet/corpus/stacks.json).  It answers looks as their agents
+ * those of a real job stood (tests/fleet/corpus/stacks.json).  It answers looks (stacks, hang) as their agents
  * would, or fails as it is told.
  *
  *   fake_hosts BUS_FILE RECORD JOB[,JOB...] FIRST COUNT RANKS [CONNECTIONS]
@@ -96,6 +96,7 @@ struct host {
 struct connection {
     struct prb_bus *bus;
     unsigned number;
+    uint64_t shards; /* that it hears */
 };
 
 /* An answer that is sent later, or a host that ends then. */
@@ -260,6 +261,37 @@ static void add_part(struct host *host, unsigned job, const struct prb_rank_set 
     prb_buf_deinit(&own.rest);
 }
 
+/* The same of `hang`: all wait in one collective but the odd one, which the record's view 0 shows. */
+static void add_hang(const struct prb_rank_set *ranks, struct prb_buf *out)
+{
+    json_t *all = json_object(),
+           *where = json_pack("[[[ssi][ssi]],[[ssi][ssi]]]", "sync_grads", "train.py", 47, "main",
+                              "train.py", 73, "read_shard", "data.py", 20, "main", "train.py", 73);
+    for (int rank = prb_rank_set_next(ranks, -1); rank >= 0;
+         rank = prb_rank_set_next(ranks, rank)) {
+        bool waits = rank != odd;
+        char key[16];
+        snprintf(key, sizeof key, "%d", rank);
+        json_object_set_new(
+            all, key,
+            json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:f, s:f, s:s, s:s, s:s, s:s, s:i, "
+                      "s:[[s,i,b,s,s,f]]}",
+                      "kind", waits ? "collective" : "sleep", "state", "S", "wchan", "", "moved", 0,
+                      "looped", 0, "works", 0, "span", 2.0, "cpu", 0.0, "operation",
+                      waits ? "all_reduce" : "", "site",
+                      waits ? "sync_grads (train.py:47)" : "read_shard (data.py:20)", "inside", "",
+                      "holder", "", "frames", !waits, "groups", "0", waits ? 21 : 20, waits,
+                      "all_reduce", "[[4, 8]]", 1.7e9));
+    }
+    json_t *both = json_pack("{s:o, s:o}", "frames", where, "ranks", all);
+    char *text = both ? json_dumps(both, JSON_COMPACT) : NULL;
+    if (!text)
+        give_up("what a hang is", NULL);
+    prb_buf_adds(out, text);
+    free(text);
+    json_decref(both);
+}
+
 /* ---- answers ---- */
 
 static void send_body(struct host *host, const char *to, const char *id, const struct prb_buf *body,
@@ -384,10 +416,14 @@ static void answer(struct host *host, unsigned job, const struct prb_fleet_reque
     }
     if (!reply.state_count)
         return;
-    if (answered.count) {
+    bool hang = strcmp(request->kind->name, "hang") == 0;
+    if (answered.count && hang)
+        add_hang(&answered, &part);
+    else if (answered.count)
         add_part(host, job, &answered,
                  prb_rank_set_size(&answered) == ranks_each && host->fault != fault_thief,
                  request->id, &part);
+    if (answered.count) {
         one.data = part.data;
         one.len = part.len;
         reply.parts = &one;
@@ -395,7 +431,11 @@ static void answer(struct host *host, unsigned job, const struct prb_fleet_reque
     }
     if (!prb_fleet_reply_pack(&reply, request->id, &body, &err))
         give_up("an answer", &err);
-    send_answer(host, to, request->id, &body);
+    double every = json_number_value(json_object_get(request->args, "every"));
+    if (hang) /* when the second view is taken */
+        send_later(host, to, request->id, every, &body);
+    else
+        send_answer(host, to, request->id, &body);
 }
 
 /* That it is there. */
@@ -422,7 +462,7 @@ static void on_look(void *context, const struct prb_bus_message *message)
         give_sign(connection, how + 8, message->reply);
     if (!message->len || !message->reply || !how ||
         !prb_fleet_request_parse(message->data, message->len, &request, NULL) ||
-        strcmp(request.kind->name, "stacks") != 0)
+        (strcmp(request.kind->name, "stacks") != 0 && strcmp(request.kind->name, "hang") != 0))
         return;
     how += strlen(".look.");
     if (strncmp(how, "h.", 2) == 0)
@@ -530,7 +570,8 @@ static void hear_own(struct host *host, bool hears)
 
 static void join(struct connection *connection)
 {
-    const struct prb_bus_options options = {.name = "fake hosts", .keep = true, .hosts = 1};
+    const struct prb_bus_options options = {
+        .name = "fake hosts", .keep = true, .hosts = connection_count};
     char subject[PRB_BUS_SUBJECT];
     struct prb_error err = {0};
     connection->bus = prb_bus_open(&file, &options, &err);
@@ -540,11 +581,18 @@ static void join(struct connection *connection)
     for (unsigned job = 0; job < job_count; job++) {
         snprintf(subject, sizeof subject, PRB_BUS_ALL, tokens[job], "look");
         hear(connection, subject, on_look);
-        for (unsigned shard = 0; shard < PRB_BUS_SHARDS; shard++) {
-            snprintf(subject, sizeof subject, PRB_BUS_SHARD, tokens[job], "look", shard);
-            hear(connection, subject, on_look);
-        }
     }
+}
+
+/* Those of its hosts. */
+static void hear_shard(struct connection *connection, unsigned shard)
+{
+    char subject[PRB_BUS_SUBJECT];
+    for (unsigned job = 0; job < job_count && !(connection->shards >> shard & 1); job++) {
+        snprintf(subject, sizeof subject, PRB_BUS_SHARD, tokens[job], "look", shard);
+        hear(connection, subject, on_look);
+    }
+    connection->shards |= (uint64_t)1 << shard;
 }
 
 static void make_host(struct host *host, unsigned i)
@@ -557,6 +605,7 @@ static void make_host(struct host *host, unsigned i)
     host->entry.pid = 1;
     host->entry.started = 1.7e9;
     host->shard = prb_bus_shard(host->entry.key);
+    hear_shard(host->connection, host->shard);
     hear_own(host, true);
     put(host);
 }
