@@ -6,6 +6,7 @@
  * and the bytes.  Of a dump that is not the job's, or not in these folders, nothing is given.
  */
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -130,7 +131,8 @@ static bool take_rights(uid_t uid, struct rights *out)
     *out = (struct rights){.taken = geteuid() == 0 && uid != 0};
     if (!out->taken)
         return geteuid() == uid;
-    if (setegid(NOBODY) == 0 && seteuid(uid) == 0)
+    /* This child needs no more groups, not even as root: they stay given up. */
+    if (setgroups(0, NULL) == 0 && setegid(NOBODY) == 0 && seteuid(uid) == 0)
         return true;
     bool back = setegid(getgid()) == 0;
     out->taken = false;
