@@ -138,6 +138,10 @@ class CodeServer:
         listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.child.pid)], stdout=subprocess.PIPE)
         return [int(word) for word in listed.stdout.split()]
 
+    def storage(self):
+        """Where our extension keeps files."""
+        return self.path("data/User/globalStorage/probing.probing")
+
     def serving(self):
         """The pid of the `probing serve` that the extension started; 0: none."""
         try:

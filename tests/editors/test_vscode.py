@@ -14,7 +14,7 @@ import sys
 import pytest
 
 import training
-from codeserver import DEADLINE, CodeServer
+from codeserver import CLEAN_KEY, DEADLINE, CodeServer
 from support.torch_python import torch_python
 from workbench import CHROMIUM, CONTRAST, Workbench
 
@@ -445,6 +445,23 @@ def test_page_of_a_dump(editor, project):
     code.picture("page-dump")
     code.press("Shift+F5")
     code.ended()
+
+
+def test_page_that_the_editor_does_not_load(editor):
+    """VS Code loads the files of a panel's frame by a service worker, and where that fails says so nowhere: the extension opens another frame."""
+    code = editor({"type": "probing"}, vsix())
+    shown_page(code)
+    code.press(CLEAN_KEY)
+    code.until("the panel's end", lambda: not code.tabs())
+    [script] = glob.glob(os.path.join(code.server.storage(), "page", "*", "main.js"))
+    os.rename(script, script + ".away")
+    try:
+        code.command("Probing: Show the Page")
+        empty = code.view("#page:empty")
+    finally:
+        os.rename(script + ".away", script)
+    code.view("nav.rail")
+    assert empty.is_detached() and len(code.tabs()) == 1
 
 
 @pytest.mark.parametrize("console", ["internalConsole", "integratedTerminal"])

@@ -95,6 +95,10 @@ class Workbench:
         """What VS Code has notified of in this test."""
         return self.page.evaluate("prbWatch.told")
 
+    def tabs(self):
+        """The open editors."""
+        return self.page.locator(".tabs-container .tab").evaluate_all("tabs => tabs.map(tab => tab.getAttribute('aria-label'))")
+
     def account(self):
         """What is on the screen, and what the extension host last said: for a failure's text."""
         def said(selector):
@@ -105,7 +109,7 @@ class Workbench:
 
         parts = [
             ("told", self.told),
-            ("editors", lambda: self.page.locator(".tabs-container .tab").evaluate_all("tabs => tabs.map(tab => tab.getAttribute('aria-label'))")),
+            ("editors", self.tabs),
             ("side bar", lambda: said(".part.sidebar .composite.title")),
             ("call stack", self.stack),
             ("variables", lambda: self.rows("debug-variables")),

@@ -18,6 +18,8 @@ const PATH = /^api\/v1(\/|$|\?)/; // all that the page may ask for
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
 const HEADERS = ['accept', 'content-type', 'if-none-match'];
 const GRANTS = 'control,eval';
+const PATIENCE = 10_000; // ms until a page that asks for nothing is loaded again; twice as long each time
+const LOADS = 4;
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -35,6 +37,8 @@ class Panel {
   private readonly asked = new Map<number, AbortController>();
   private readonly lines = new Map<number, Line | undefined>(); // undefined: being opened
   private token: string | undefined; // what the user let the page have
+  private heard = false; // from the page
+  private gone = false;
 
   constructor(
     readonly panel: vscode.WebviewPanel,
@@ -42,16 +46,31 @@ class Panel {
     private readonly sessions: Sessions,
   ) {
     panel.webview.onDidReceiveMessage((message: FromPage) => {
+      this.heard = true;
       this.take(message);
     });
     panel.onDidChangeViewState(() => {
       this.tell({ kind: 'seen', seen: panel.visible });
     });
     panel.onDidDispose(() => {
+      this.gone = true;
       for (const one of this.asked.values()) one.abort();
       for (const line of this.lines.values()) line?.close();
       this.lines.clear();
     });
+  }
+
+  get closed(): boolean {
+    return this.gone;
+  }
+
+  /** Calls back when the page, in sight for so long, has not asked for anything. */
+  whenSilent(patience: number, silent: () => void): void {
+    setTimeout(() => {
+      if (this.heard || this.gone) return;
+      if (this.panel.visible) silent();
+      else this.whenSilent(patience, silent);
+    }, patience);
   }
 
   tell(message: ToPage): void {
@@ -179,32 +198,49 @@ class Page implements vscode.WebviewPanelSerializer<Kept | undefined> {
       if (place !== undefined) this.shown.tell({ kind: 'go', place });
       return;
     }
-    const panel = vscode.window.createWebviewPanel(TYPE, 'Probing', vscode.ViewColumn.Active, { retainContextWhenHidden: true });
-    await this.fill(panel, place);
+    await this.open(vscode.ViewColumn.Active, false, place);
   }
 
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, kept: Kept | undefined): Promise<void> {
     await this.fill(panel, kept?.place);
   }
 
-  private async fill(panel: vscode.WebviewPanel, place = '#/overview'): Promise<void> {
+  private open(viewColumn: vscode.ViewColumn, preserveFocus: boolean, place: string | undefined, loads = 1): Promise<void> {
+    const options = { retainContextWhenHidden: true };
+    return this.fill(vscode.window.createWebviewPanel(TYPE, 'Probing', { viewColumn, preserveFocus }, options), place, loads);
+  }
+
+  private async fill(panel: vscode.WebviewPanel, place = '#/overview', loads = 1): Promise<void> {
     const storage = this.context.globalStorageUri;
     const scripts = vscode.Uri.joinPath(this.context.extensionUri, 'out', 'webview');
     panel.iconPath = vscode.Uri.joinPath(this.context.extensionUri, 'media', 'icon.png');
-    const folder = await attempt('Probing: reaching the server', () => pageFolder(this.server, storage.fsPath));
-    if (folder === undefined) {
-      panel.dispose();
-      return;
-    }
-    void this.server.join().catch(() => undefined); // one that a terminal started ends with no window
     const mine = new Panel(panel, this.server, this.sessions);
-    this.shown = mine;
+    this.shown = mine; // before the server was reached: the command, given again, opens no second one
     panel.onDidDispose(() => {
       if (this.shown === mine) this.shown = undefined;
     });
+    const folder = await attempt('Probing: reaching the server', () =>
+      pageFolder(this.server, storage.fsPath).catch((error: unknown) => {
+        panel.dispose(); // at once: the message may stay for long
+        throw error;
+      }),
+    );
+    if (folder === undefined || mine.closed) return;
+    void this.server.join().catch(() => undefined); // one that a terminal started ends with no window
     const page = vscode.Uri.file(folder);
     panel.webview.options = { enableScripts: true, localResourceRoots: [page, scripts] };
     panel.webview.html = html(panel.webview, page, vscode.Uri.joinPath(scripts, 'bridge.js'), place);
+    mine.whenSilent(PATIENCE * 2 ** (loads - 1), () => {
+      this.again(mine, place, loads);
+    });
+  }
+
+  /** The editor has lost what the page's frame should have loaded, and says so nowhere: another frame. */
+  private again(silent: Panel, place: string, loads: number): void {
+    const column = silent.panel.viewColumn ?? vscode.ViewColumn.Active;
+    silent.panel.dispose();
+    if (loads < LOADS) void this.open(column, true, place, loads + 1);
+    else void vscode.window.showErrorMessage('Probing: the editor does not load the page; Developer: Reload Window may help.');
   }
 }
 

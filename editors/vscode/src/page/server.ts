@@ -14,6 +14,8 @@ import { toolPath } from '../tool';
 import * as frames from './frames';
 
 const ANSWER_MAX = 80 << 20; // bytes; the server's own bound is 64 MB
+const START_MAX = 50_000; // ms until the server's doors are open
+const FILE_MAX = 60_000; // ms for an answer that takes no work, with that
 const HOST = { Host: 'localhost' };
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455 section 1.3
 
@@ -58,7 +60,10 @@ export class Server {
 
   /** What a file of the server holds, or an answer in JSON.  Throws with the server's words. */
   async get(wanted: string): Promise<Answer> {
-    const answer = await this.ask({ path: wanted });
+    const signal = AbortSignal.timeout(FILE_MAX);
+    const answer = await this.ask({ path: wanted, signal }).catch((error: unknown) => {
+      throw signal.aborted ? new Error(`the server has not answered ${wanted} for ${FILE_MAX / 1000} s`) : error;
+    });
     if (answer.status === 200) return answer;
     throw new Error(toldError(answer.body) ?? `the server answers ${wanted} with ${answer.status}`);
   }
@@ -105,18 +110,24 @@ function start(): Promise<void> {
     const tool = toolPath();
     const server = child.spawn(tool, ['serve', '--unix', '--while', String(process.pid)], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let told = '';
+    const late = setTimeout(() => {
+      reject(new Error(`probing serve has opened no door for ${START_MAX / 1000} s`));
+    }, START_MAX);
     server.stderr.on('data', (bytes: Buffer) => (told = (told + bytes.toString()).slice(0, 4000)));
     server.on('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(late);
       reject(error.code === 'ENOENT' ? new Error(`command not found: "${tool}"; set probing.path to its place`) : error);
     });
     // its one line says that its doors are open; one that runs already is as good, and then this one ends with 0
     server.stdout.once('data', () => {
+      clearTimeout(late);
       resolve();
       server.stdout.destroy();
       server.stderr.destroy();
       server.unref();
     });
     server.on('close', (status) => {
+      clearTimeout(late);
       if (status) reject(new Error(told.trim() || `probing serve ended with status ${status}`));
       else resolve();
     });
