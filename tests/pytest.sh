@@ -37,7 +37,7 @@ for python in ${PROBING_PYTEST:-} "${BUILDDIR:-.}/venv/bin/python3" python3; do
     export PYTEST_DISABLE_PLUGIN_AUTOLOAD
     # Into a file: the reader of a pipe would wait for what is left running, too.
     status=0
-    PROBING_TEST_LIMIT=$test_limit timeout --kill-after=30 $file_limit "$python" -m pytest -p no:cacheprovider -q -rsf --tb=short \
+    PROBING_TEST_LIMIT=$test_limit timeout --kill-after=30 $file_limit "$python" -m pytest -p no:cacheprovider -q -rsfE --tb=short \
         --durations=5 --basetemp="$TMPDIR/t" "$file" >"$TMPDIR/said" 2>&1 || status=$?
     cat "$TMPDIR/said"
     [ "$status" -ne 124 ] && [ "$status" -ne 137 ] || echo "FAILED $file - took longer than $file_limit s"
