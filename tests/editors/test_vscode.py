@@ -35,10 +35,13 @@ class Windows:
         self.context, self.folder = browser.new_context(viewport={"width": 1600, "height": 1000}), folder
         self.servers, self.window = {}, None
 
-    def open(self, project, extensions, configuration, pictures):
+    def server(self, extensions):
         if extensions not in self.servers:
             self.servers[extensions] = CodeServer(self.folder(), extensions, {"probing.path": PROBING})
-        server = self.servers[extensions]
+        return self.servers[extensions]
+
+    def open(self, project, extensions, configuration, pictures):
+        server = self.server(extensions)
         if self.window and self.window.server is not server:
             self.shut()
         if not self.window:
@@ -498,9 +501,16 @@ def test_child_of_a_launched_program(editor, project):
     code.ended()
 
 
-def test_stock_attach(editor, job, usual, listen, pictures):
+@pytest.fixture
+def stock(windows):
+    """The folders of its extensions; their server begins before the test's own time does."""
+    windows.server(tuple(STOCK))
+    return STOCK
+
+
+def test_stock_attach(editor, stock, job, usual, listen, pictures):
     """type debugpy, connect: no extension of ours, VS Code talks to `probing debug --listen`."""
-    code = editor({"type": "debugpy", "connect": {"host": "127.0.0.1", "port": listen()}, "justMyCode": False}, *STOCK)
+    code = editor({"type": "debugpy", "connect": {"host": "127.0.0.1", "port": listen()}, "justMyCode": False}, *stock)
     begin(code)
     break_look_step(code, "stock")
     leave(code, job)
