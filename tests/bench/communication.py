@@ -14,6 +14,8 @@ from timing import in_turn
 
 BUILD = os.path.abspath(os.environ.get("BUILDDIR", "."))
 SHIFT = 0.123  # s that the clock of rank 1 shows more
+READ = os.path.join(BUILD, "tests", "bench", "recorder_read")
+HELD_S = 5  # while a rank keeps its GIL
 
 
 @contextlib.contextmanager
@@ -78,10 +80,24 @@ class Ranks(live.Target):
         for pid in self.pids:
             live.probing("-t", pid, "inject")
 
-    def done(self):
-        self.child.stdin.write(b"0 tell\n")
+    def ask(self, line):
+        self.child.stdin.write(line + b"\n")
         self.child.stdin.flush()
-        return len(json.loads(self.line()))
+        return json.loads(self.line())
+
+    def done(self):
+        return self.ask(b"0 count")
+
+    @contextlib.contextmanager
+    def gil_held(self):
+        """Of rank 0, for HELD_S."""
+        self.child.stdin.write("0 hold {}\n".format(HELD_S).encode())
+        self.child.stdin.flush()
+        assert self.line().strip() == "begun"
+        began = time.monotonic()
+        yield
+        if time.monotonic() - began > HELD_S:
+            print("  the GIL was free again before the end", file=sys.stderr)
 
     def wait(self, count):
         until = time.monotonic() + 5 * live.DEADLINE
@@ -94,7 +110,7 @@ def clocks(figures, options):
     if not torch_python():
         return
     shim = os.path.join(BUILD, "tests", "comm", ".libs", "shifted_clock.so")
-    with Ranks(RANK1_LD_PRELOAD=shim, RANK1_SHIFT_MS=str(SHIFT * 1e3)) as job:
+    with Ranks(RANK1_LD_PRELOAD=shim, RANK1_SHIFT_MS=str(SHIFT * 1e3), PAUSE_MS="300") as job:  # so few are recorded
         for pid in job.pids:
             live.probing("-t", pid, "config", "probing.torch.profiling=on")
         job.wait(job.done() + 10)
@@ -113,7 +129,11 @@ def recorder(figures, options):
         job.wait(count)
         one, all_of_them = in_turn(options.rounds, [live.PROBING, "-t", job.pids[0], "query", "SELECT 1"],
                                    [live.PROBING, "-t", job.pids[0], "query", "SELECT count(*) FROM python.torch_nccl_flight_record"])
-        name = "Flight Recorder of {:,} collectives, beside `SELECT 1`".format(count)
+        name = "Flight Recorder of {:,} collectives".format(count)
+        with job.gil_held():
+            told = json.loads(subprocess.run([READ, str(job.pids[0]), "15"], stdout=subprocess.PIPE, check=True).stdout)
+        figures.bound("{}, {:.0f} KB, read while a thread keeps the GIL".format(name, told["bytes"] / 1e3), told["ms"], "ms", 20)
+        name = "rows of it, beside `SELECT 1`"
         figures.add(name, all_of_them["ms"] - one["ms"], "ms")
         figures.add("the same, CPU of the command", all_of_them["cpu_ms"] - one["cpu_ms"], "ms")
 

@@ -37,6 +37,9 @@ tests_bench_gil_held_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /n
 tests_bench_gil_held_la_LIBADD = -ldl -lpthread
 check_PROGRAMS += tests/bench/toggle
 tests_bench_toggle_LDADD = libprb.la
+# How long a reading of the Flight Recorder takes.
+check_PROGRAMS += tests/bench/recorder_read
+tests_bench_recorder_read_LDADD = libprb.la
 # What the store makes of rows.
 check_PROGRAMS += tests/bench/store_speed
 tests_bench_store_speed_LDADD = libprb.la $(SQLITE_LIBS) -lm

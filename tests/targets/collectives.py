@@ -3,7 +3,7 @@
 Says "pids RANK0 RANK1 ...", then "ready" when each has made a step.  LATE is a rank that comes MS later to each.
 A line "RANK hold S" has that rank keep the GIL for so long, and "RANK sleep S" sleep before its next collective; both say
 "begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch; "RANK count" how many.  With
-TRANSFERS in the environment rank 0 sends to rank 1 after each.  MASTER_PORT: where they meet, if it is given.
+TRANSFERS in the environment rank 0 sends to rank 1 after each, with PAUSE_MS each comes so long after the one before (10).  MASTER_PORT: where they meet, if it is given.
 """
 
 import ctypes
@@ -54,7 +54,7 @@ class Rank:
         threading.Thread(target=self.read, daemon=True).start()
         tensor = torch.ones(1000)
         while True:
-            time.sleep(0.01)
+            time.sleep(float(os.environ.get("PAUSE_MS", "10")) / 1e3)
             self.obey()
             time.sleep(self.late)
             begin = time.time()
