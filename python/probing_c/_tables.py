@@ -17,7 +17,7 @@ TAKES = {"integer": "an integer of 64 bits", "real": "a number", "boolean": "tru
 # SQL has these of its own in the schema python (`probing tables`), or this package writes them.
 RESERVED = frozenset((
     "backtrace", "comm_collective", "exception", "interpreters", "locals", "memory", "modules", "objects", "objects_diff", "tasks", "threads",
-    "torch_nccl_flight_record", "torch_nccl_pg_status", "torch_phases", "torch_step_timing", "torch_trace", "torch_trace_events",
+    "torch_names", "torch_nccl_flight_record", "torch_nccl_pg_status", "torch_phases", "torch_step_timing", "torch_trace", "torch_trace_events",
     "events", "spans", "steps", "training_logs", "variables",
 ))
 # names a column's type may have: ours
@@ -139,6 +139,8 @@ class Table(object):
 
     def __init__(self, name, columns):
         # type: (str, Sequence[Column]) -> None
+        if not isinstance(name, str):
+            raise TypeError("the name of a table is text, not {}".format(type(name).__name__))
         self.name = name[len("python."):] if name.startswith("python.") else name
         if not _is_name(self.name):
             raise ValueError("{!r} is not a name for a table".format(name))

@@ -63,7 +63,8 @@ def test_wrong_calls_are_told_at_once(used):
         "TypeError: probing.log: loss takes a number, not text",
         "TypeError: probing.log: loss takes a number, not 6 values (log one: x.mean(), x.norm())",
         "TypeError: probing.log: other takes a number or text, not an object that is not a number",
-        "TypeError: probing.log: epoch takes a number, not an object that is not a number"]
+        "TypeError: probing.log: epoch takes a number, not an object that is not a number",
+        "TypeError: the name of a table is text, not int", "ValueError: python.torch_names is a table of Probing's own: choose another name"]
     assert said["refused"] is False and "table python.refused: no room" in installed.log()
 
 
@@ -150,7 +151,7 @@ def test_names_that_sql_has_are_reserved(installed):
     ours = {row["table_name"] for row in json.loads(listed.decode()) if row["table_schema"] == "python"}
     written = {"spans", "events", "steps", "training_logs"}
     done, _ = installed.run("-c", "from probing_c import _tables; print(*sorted(_tables.RESERVED))")
-    assert set(done.stdout.split()) == ours | written
+    assert set(done.stdout.split()) == ours | written | {"torch_names"}  # which other tables are read with
 
 
 # The tool needs its libraries; in another root they are not.

@@ -54,6 +54,7 @@ MISFITS = [
     lambda: losses.append("x"), lambda: losses.append("x", "y"), lambda: losses.append("x", Several()), lambda: losses.append("x", []),
     lambda: probing.table("counts", {"n": int}).append(2.5), lambda: probing.table("counts", {"n": int}).append(1 << 63),
     lambda: probing.log(loss="low"), lambda: probing.log(loss=Several()), lambda: probing.log(other=[1]), lambda: probing.log(epoch=object()),
+    lambda: probing.table(3, {"n": int}), lambda: probing.table("torch_names", {"n": int}),
 ]
 
 
