@@ -82,8 +82,6 @@ double prb_db_time(struct prb_db *db)
 
 const struct prb_stacks *prb_db_stacks(struct prb_db *db, struct prb_error *err)
 {
-    if (!db->view.stacks && !db->target)
-        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "there is no process to take stacks of"));
     if (!db->view.stacks) {
         const struct prb_stack_options options = {
             .native = db->view.needs & PRB_NEED_NATIVE,

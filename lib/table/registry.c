@@ -25,6 +25,15 @@ static bool add_recorded(struct prb_db *db, struct prb_table_source *source, str
     return prb_db_add_source(db, source, err);
 }
 
+static struct prb_stacks *take_stacks(struct prb_target *target,
+                                      const struct prb_stack_options *options,
+                                      struct prb_error *err)
+{
+    if (!target)
+        return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "there is no process to take stacks of"));
+    return prb_stacks_take(target, options, err);
+}
+
 /* What a target has; without one, no table of a process has rows. */
 static struct prb_db *open_target(struct prb_target *target, struct prb_error *err)
 {
@@ -32,7 +41,7 @@ static struct prb_db *open_target(struct prb_target *target, struct prb_error *e
     struct prb_db *db = prb_db_open_tables(target, prb_tables, prb_table_count, err);
     if (!db)
         return NULL;
-    db->take_stacks = prb_stacks_take;
+    db->take_stacks = take_stacks;
     if (!prb_db_add_source(db, prb_plugin_tables(prb_tables, prb_table_count, err), err))
         return NULL;
     if (target && prb_proc_exists(target->proc) &&
