@@ -29,16 +29,16 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* All places, groups side by side. */
+/* All places, groups side by side; a process that was looked at alone has no rank, and none. */
 static struct place *places_of(const struct prb_hang *hang, size_t *count_out)
 {
     size_t count = 0;
     for (size_t i = 0; i < hang->count; i++)
-        count += hang->ranks[i].group_count;
+        count += hang->ranks[i].rank < 0 ? 0 : hang->ranks[i].group_count;
     struct place *places = calloc(count + 1, sizeof *places);
     *count_out = 0;
     for (size_t i = 0; places && i < hang->count; i++)
-        for (size_t k = 0; k < hang->ranks[i].group_count; k++)
+        for (size_t k = 0; hang->ranks[i].rank >= 0 && k < hang->ranks[i].group_count; k++)
             places[(*count_out)++] = (struct place){&hang->ranks[i].groups[k], hang->ranks[i].rank};
     if (places)
         qsort(places, *count_out, sizeof *places, by_name);

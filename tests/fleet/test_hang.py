@@ -98,6 +98,14 @@ def test_slow_is_not_hung(hang, ask):
     assert done.status == 0 and "not hung" in done.out and "cause" not in done.out, done.out
 
 
+def test_one_rank_by_its_pid(hang, ask):
+    """One that waits, with a probe: its recorder alone says of nobody that he is awaited."""
+    _, pids = hang("reader", 2)
+    assert ask("-t", pids[0], "inject").status == 0
+    done = ask("-t", pids[0], "hang", "--every", 0.5)
+    assert done.status == 0 and "cause    process {} waits for other ranks in all_reduce".format(pids[0]) in done.out, done
+
+
 def test_text(hang, ask):
     address, pids = hang("reader", 2)
     done = ask("-t", address, "hang", "--every", 0.5)
