@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -102,12 +103,58 @@ static void write_row(const struct row *row, const char *function, const char *n
     prb_ring_write_at(to, values, row->time);
 }
 
+/* Rows whose value is on its way from a device: the oldest first. */
+#define WAITING 64u /* as many as device.c has places; a power of two */
+static struct waiting {
+    struct row row;
+    bool of_function;
+    char function[PRB_WATCHED_TEXT_MAX], name[PRB_WATCHED_TEXT_MAX];
+    struct prb_watch_value value;
+} waiting[WAITING];
+static unsigned first_waiting, after_waiting; /* counts */
+
+static void put_row(const struct row *row, const char *function, const char *name,
+                    const struct prb_watch_value *value)
+{
+    if (!value->ticket || after_waiting - first_waiting == WAITING ||
+        !prb_watch_device_keep(value->ticket)) {
+        write_row(row, function, name, value);
+        return;
+    }
+    struct waiting *one = &waiting[after_waiting++ % WAITING];
+    one->row = *row;
+    one->value = *value;
+    one->of_function = function;
+    snprintf(one->function, sizeof one->function, "%s", function ? function : "");
+    snprintf(one->name, sizeof one->name, "%s", name);
+}
+
+/* With the lock: those that have come. */
+static void write_arrived(void)
+{
+    uint64_t bytes;
+    while (first_waiting != after_waiting) {
+        struct waiting *one = &waiting[first_waiting % WAITING];
+        if (!prb_watch_device_take(one->value.ticket, &bytes))
+            return;
+        first_waiting++;
+        prb_watch_value_arrived(bytes, &one->value);
+        write_row(&one->row, one->of_function ? one->function : NULL, one->name, &one->value);
+    }
+}
+
+static void forget_waiting(void)
+{
+    first_waiting = after_waiting = 0;
+    prb_watch_device_forget();
+}
+
 /* Read along and not there, or there by another name already: no row. */
 static bool is_shown(const struct prb_watch_variable *variable)
 {
     if (variable->asked)
         return true;
-    if (!variable->value.bound || !variable->value.has_number)
+    if (!variable->value.bound || (!variable->value.has_number && !variable->value.ticket))
         return false;
     for (unsigned i = 0; i < list->variable_count; i++) {
         const struct prb_watch_variable *other = &list->variables[i];
@@ -137,7 +184,7 @@ static void flush(int64_t step, unsigned micro_step, unsigned arming)
             continue;
         row.thread = variable->thread;
         row.asked = variable->asked;
-        write_row(&row, function_of(variable), variable->text, &variable->value);
+        put_row(&row, function_of(variable), variable->text, &variable->value);
     }
     for (unsigned i = 0; i < list->variable_count; i++)
         list->variables[i].read = false;
@@ -348,6 +395,7 @@ static void on_moment(const struct prb_torch_now *now)
     acquire();
     if (list) {
         last_moment = wall_ns();
+        write_arrived();
         read_stack(&(struct reading){.gil = now->gil, .ends = ends});
         unreferred = prb_watch_rate_at(now);
         if (ends) {
@@ -390,7 +438,7 @@ static void flush_returned(unsigned function)
         variable->read = false;
         row.thread = variable->thread;
         if (variable->asked)
-            write_row(&row, list->functions[function].name, variable->text, &variable->value);
+            put_row(&row, list->functions[function].name, variable->text, &variable->value);
     }
 }
 
@@ -400,6 +448,7 @@ void prb_watch_returned(const char *frame, const char *code)
     acquire();
     bool torch = atomic_load_explicit(&prb_torch.on, memory_order_relaxed);
     bool ends_step = false;
+    write_arrived();
     bool none = last_moment <= 0, steps = torch && !none && wall_ns() - last_moment < QUIET_NS;
     for (unsigned i = 0; list && i < list->function_count; i++) {
         if (!prb_watch_is(&list->functions[i], code))
@@ -446,6 +495,7 @@ struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
     struct prb_watch_list *before = list;
     list = new;
     last_moment = 0;
+    forget_waiting();
     prb_watch_rate_begin();
     const struct row row = {.time = wall_ns(), .step = -1, .asked = true, .begins = true};
     const struct prb_watch_value nothing = {.bound = false};
@@ -467,5 +517,7 @@ void prb_watch_moments_forked(void)
     atomic_flag_clear(&lock);
     list = NULL;
     table = NULL;
+    first_waiting = after_waiting = 0;
+    prb_watch_device_forked();
     forget_names();
 }

@@ -1,6 +1,5 @@
 /*
- * Numbers and texts of objects: float, int, bool, str, numpy's scalars, tensors of one element on
- * the CPU.  What a class is, is found once and kept by its address and its name's.
+ * Numbers and texts of objects: float, int, bool, str, numpy's scalars, tensors of one element.  What a class is, is found once and kept by its address and its name's.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -18,6 +17,7 @@
 #define LAYOUT (&prb_watch_facts.layout)
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+enum { CPU = 0, CUDA = 1 }; /* c10::DeviceType */
 enum kind { OTHER, NONE, BOOL, INT, FLOAT, STR, SCALAR, TENSOR };
 enum element { U8, I8, I16, I32, I64, F16, F32, F64, B8, BF16, U16, U32, U64, NO_ELEMENT };
 
@@ -210,7 +210,7 @@ static void put_tensor(const struct prb_watch_reader *reader, const char *object
     uint8_t bytes[PRB_TORCH_IMPL_READ], storage[PRB_TORCH_STORAGE_READ], element_bytes[8] = {0};
     uint64_t at;
     uint16_t code;
-    const int8_t *device;
+    const int8_t *device; /* its type, then its index in the byte beside it */
     if (!form)
         find_form(object, body);
     if (!form || !(impl = find_impl(reader, body, place)) ||
@@ -224,7 +224,7 @@ static void put_tensor(const struct prb_watch_reader *reader, const char *object
                 out->type, (unsigned long long)word_of(bytes, PRB_TORCH_NUMEL));
         return;
     }
-    if (*device) {
+    if (*device != CPU && *device != CUDA) {
         put_why(out, "it is a %s on a device: reading it would wait for that", out->type);
         return;
     }
@@ -238,11 +238,25 @@ static void put_tensor(const struct prb_watch_reader *reader, const char *object
     uint64_t data = word_of(storage, PRB_TORCH_STORAGE_DATA),
              size = word_of(storage, PRB_TORCH_STORAGE_SIZE),
              offset = word_of(bytes, PRB_TORCH_STORAGE_OFFSET) * element_size[element];
-    if (!data || storage[PRB_TORCH_STORAGE_DEVICE] != 0 || offset > size ||
-        element_size[element] > size - offset ||
-        !prb_watch_read(reader, pointer(data + offset), element_bytes, element_size[element]))
+    if (!data || storage[PRB_TORCH_STORAGE_DEVICE] != *device || offset > size ||
+        element_size[element] > size - offset)
         return;
-    put_element(element, element_bytes, out);
+    if (*device == CUDA) {
+        out->element = (unsigned char)element;
+        out->ticket =
+            prb_watch_device_begin(pointer(data + offset), element_size[element], device[1]);
+        if (!out->ticket)
+            put_why(out, "it is a %s on a device, from which it could not be copied", out->type);
+    } else if (prb_watch_read(reader, pointer(data + offset), element_bytes,
+                              element_size[element])) {
+        put_element(element, element_bytes, out);
+    }
+}
+
+void prb_watch_value_arrived(uint64_t bytes, struct prb_watch_value *out)
+{
+    out->ticket = 0;
+    put_element((enum element)out->element, &bytes, out);
 }
 
 /* ---- int, str ---- */
@@ -446,6 +460,7 @@ void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
 {
     out->bound = object != NULL;
     out->has_number = out->why = false;
+    out->ticket = 0;
     out->type = NULL;
     out->text_len = 0;
     const char *type = object ? prb_watch_type_of(reader, object) : NULL;

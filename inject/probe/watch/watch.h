@@ -68,13 +68,17 @@ struct prb_watch_value {
     bool bound;      /* the variable had a value; else all is NULL */
     bool has_number; /* of an int, float or bool, a numpy scalar, a tensor of one element */
     double number;
-    const char *type; /* its name; it stays */
-    bool why;         /* text says why there is no value */
+    const char *type;      /* its name; it stays */
+    bool why;              /* text says why there is no value */
+    unsigned ticket;       /* it is on its way from a device (device.c); 0: no */
+    unsigned char element; /* … and what it is of */
     size_t text_len;
     char text[PRB_WATCH_TEXT_MAX]; /* of a str, and of an int that a double does not hold */
 };
 void prb_watch_value(const struct prb_watch_reader *reader, const char *object,
                      struct prb_watch_value *out);
+/* With the bytes that came from the device. */
+void prb_watch_value_arrived(uint64_t bytes, struct prb_watch_value *out);
 void prb_watch_value_of_int(int64_t number, struct prb_watch_value *out);
 /* No value: object has not what the rest of the text names, from its place at on. */
 void prb_watch_value_ends(const struct prb_watch_reader *reader, const char *object,
@@ -164,6 +168,17 @@ struct prb_py *prb_watch_rate_refer(struct prb_py *optimizer);
 struct prb_py *prb_watch_rate_keep(struct prb_py *optimizer, struct prb_py *reference);
 /* What was read since; NULL: nothing. */
 const struct prb_watch_value *prb_watch_rate_take(void);
+
+/* ---- device.c: values on a device; with moments.c's lock ---- */
+
+/* Begin to copy an element; its ticket, 0: not now. */
+unsigned prb_watch_device_begin(const void *from, size_t size, int device);
+/* It is taken later, however long that lasts.  False: another one has its place. */
+bool prb_watch_device_keep(unsigned ticket);
+/* False: it has not come yet. */
+bool prb_watch_device_take(unsigned ticket, uint64_t *out);
+void prb_watch_device_forget(void);
+void prb_watch_device_forked(void);
 
 /* ---- moments.c ---- */
 

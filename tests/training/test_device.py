@@ -1,0 +1,101 @@
+"""Steps and watched variables of a program on a CUDA device, of which a stand-in tells here (fake_cuda.c)."""
+
+import json
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from support import pythons
+from support.injection import built
+from support.target import DEADLINE, TARGETS, Target, probing
+from support.torch_python import torch_python
+
+
+@pytest.fixture
+def job(tmp_path):
+    code = "import sys, torch; sys.exit(bool(torch.version.cuda))"
+    if not torch_python() or subprocess.run([torch_python(), "-c", code]).returncode:
+        pytest.skip("no Python with a torch that has no CUDA of its own")
+    for name in ("libcuda.so.1", "libc10_cuda.so"):
+        shutil.copy(built("training/fake_cuda.so"), str(tmp_path / name))
+    python = pythons.Python([], torch_python(), pythons.ask([torch_python()])[0], "torch")
+    target = Target(python, "torch_device.py", [], folder=TARGETS, variables={"LD_LIBRARY_PATH": str(tmp_path)})
+    yield target
+    target.end()
+
+
+def ask(target, expression):
+    target.child.stdin.write(expression.encode() + b"\n")
+    target.child.stdin.flush()
+    return target.line().strip()
+
+
+def rows_of(pid, sql, least):
+    until = time.monotonic() + DEADLINE
+    while True:
+        rows = query(pid, sql)
+        if len(rows) >= least:
+            return rows
+        assert time.monotonic() < until, rows
+        time.sleep(0.05)  # rows have no event
+
+
+def query(pid, sql):
+    """Notes may stand beside it."""
+    done = probing("-t", pid, "query", "-f", "json", sql, check=False)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def begin(target, spec):
+    done = probing("-t", target.pid, "config", "probing.torch.profiling=" + spec, check=False)
+    assert done.returncode == 0, done
+
+
+TIMED = "SELECT * FROM python.torch_step_timing WHERE gpu_forward IS NOT NULL"
+
+
+def test_times_of_the_device(job):
+    """Where the device goes along with the CPU, its phases take what the CPU's do."""
+    begin(job, "on,rate=1")
+    for row in rows_of(job.pid, TIMED, 20):
+        assert 0.004 <= row["gpu_forward"] <= row["step_duration_sec"], row
+        for phase in ("forward", "backward", "optimizer"):
+            assert row["gpu_" + phase] == pytest.approx(row[phase], abs=0.02), row
+        assert row["overhead"] > 0
+    assert ask(job, "get('harm')") == "0" and ask(job, "set(told.values())") == "{(0, 0)}"
+    assert "torch_device" not in probing("-t", job.pid, "query", "SHOW TABLES").stdout  # which the other is read with
+
+
+def test_values_come_later(job):
+    """The device is behind: each value has the step it is of; nothing asks for longer than needed, no error is left."""
+    ask(job, "put('lag', 3)")
+    begin(job, "on,exprs=loss@train,number@train")
+    both = ("SELECT a.number AS loss, b.number FROM python.variables a JOIN python.variables b USING (local_step) "
+            "WHERE a.name = 'loss' AND b.name = 'number' AND a.number IS NOT NULL AND local_step > 5")
+    rows = rows_of(job.pid, both, 30)
+    assert all(row["loss"] == row["number"] for row in rows), rows
+    assert len({row["loss"] for row in rows}) == len(rows)
+    assert ask(job, "get('harm')") == "0" and ask(job, "set(told.values())") == "{(0, 0)}"
+
+
+@pytest.mark.parametrize("name, value", [("capturing", 1), ("error", 700), ("no_context", 1)])
+def test_nothing_is_asked_of_the_device(job, name, value):
+    """While a graph is captured, an error of the program's stands, or it has no device (yet)."""
+    ask(job, "put({!r}, {})".format(name, value))
+    begin(job, "on,rate=1,exprs=loss@train")
+    rows = rows_of(job.pid, "SELECT number, value FROM python.variables WHERE name = 'loss' AND local_step > 5", 10)
+    assert {row["number"] for row in rows} == {None}
+    assert not query(job.pid, TIMED) and ask(job, "get('records') + get('copies') + get('harm')") == "0"
+    assert ask(job, "get({!r})".format(name)) == str(value)
+    ask(job, "put({!r}, 0)".format(name))
+    rows_of(job.pid, TIMED, 3)
+    assert ask(job, "get('harm')") == "0"
+
+
+def test_off(job):
+    begin(job, "on,rate=1,gpu=off")
+    rows_of(job.pid, "SELECT 1 FROM python.torch_step_timing", 10)
+    assert ask(job, "get('records')") == "0"
