@@ -1,6 +1,7 @@
 /* python.torch_step_timing: one row for each step of training, as the probe recorded it. */
 #include "table/recorded/each.h"
 #include "table/shared/thread_columns.h"
+#include "table/shared/torch_devices.h"
 #include "table/shared/torch_names.h"
 #include "table/shared/torch_shadow.h"
 
@@ -16,9 +17,11 @@ static const struct prb_column columns[] = {
     {"optimizer", PRB_REAL, "s", "of the CPU"},
     {"comm_wait", PRB_REAL, "s", "of the CPU, in collectives that it waits for"},
     {"other", PRB_REAL, "s", "the rest"},
-    {"gpu_forward", PRB_REAL, "s", "of the GPU"},
-    {"gpu_backward", PRB_REAL, "s", "of the GPU"},
-    {"gpu_optimizer", PRB_REAL, "s", "of the GPU"},
+    {"gpu_forward", PRB_REAL, "s",
+     "on the GPU, from its begin to its end; NULL: not measured (short steps, those that "
+     "are not sampled, no CUDA)"},
+    {"gpu_backward", PRB_REAL, "s", "the same"},
+    {"gpu_optimizer", PRB_REAL, "s", "the same"},
     {"optimizer_class", PRB_TEXT, "", "of the optimizer that ended it"},
     {"updates", PRB_INTEGER, "count", "of all optimizers: runs of steps with no backward between"},
     {"sampled", PRB_INTEGER, "", "1: it has rows of modules in python.torch_trace"},
@@ -36,6 +39,7 @@ struct filling {
     struct prb_rows *rows;
     struct prb_torch_names names;
     struct prb_torch_shadows shadows;
+    struct prb_torch_devices devices;
 };
 
 static void put_phases(struct prb_rows *rows, const struct prb_ring_value *values)
@@ -48,9 +52,6 @@ static void put_phases(struct prb_rows *rows, const struct prb_ring_value *value
         rest -= spent;
     }
     prb_row_real(rows, rest < 0 ? 0 : rest);
-    prb_row_null(rows);
-    prb_row_null(rows);
-    prb_row_null(rows);
 }
 
 static bool put_row(void *context, const struct prb_ring_value *values, int64_t process,
@@ -71,6 +72,7 @@ static bool put_row(void *context, const struct prb_ring_value *values, int64_t 
     prb_row_torch_steps(rows, names, arming, values[PRB_TRACE_STEP_STEP].integer);
     prb_row_int(rows, PRB_TRACE_LOW(counts));
     put_phases(rows, values);
+    prb_row_torch_device(rows, &filling->devices, arming, values[PRB_TRACE_STEP_STEP].integer);
     prb_row_text(rows,
                  prb_torch_class_of(prb_torch_label_of(names, values[PRB_TRACE_STEP_LABEL].integer),
                                     text, sizeof text));
@@ -92,12 +94,16 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     bool shadows = prb_rows_wants(rows, "shadow_normal") ||
                    prb_rows_wants(rows, "shadow_baseline") || prb_rows_wants(rows, "shadow_low") ||
                    prb_rows_wants(rows, "shadow_high");
+    bool devices = prb_rows_wants(rows, "gpu_forward") || prb_rows_wants(rows, "gpu_backward") ||
+                   prb_rows_wants(rows, "gpu_optimizer");
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
+                (!devices || prb_torch_devices_read(rows, &filling.devices, err)) &&
                 (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
                 prb_recorded_each_of(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS,
                                      "timestamp", UINT64_MAX, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_torch_shadows_deinit(&filling.shadows);
+    prb_torch_devices_deinit(&filling.devices);
     return good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
 }
 

@@ -132,4 +132,24 @@ enum prb_trace_step_column {
     PRB_TRACE_STEP_COLUMN_COUNT
 };
 
+/* ---- what steps took on their device: it is known later ---- */
+
+#define PRB_TRACE_DEVICE_RING "torch_device"
+#define PRB_TRACE_DEVICE_COLUMNS                                                                   \
+    "end:time\n"                                                                                   \
+    "step:integer::local_step\n"                                                                   \
+    "forward:integer:ns\n"                                                                         \
+    "backward:integer:ns\n"                                                                        \
+    "optimizer:integer:ns\n"                                                                       \
+    "thread:integer::native id of the thread, and the number of the arming\n"
+enum prb_trace_device_column {
+    PRB_TRACE_DEVICE_END,
+    PRB_TRACE_DEVICE_STEP,
+    PRB_TRACE_DEVICE_FORWARD,
+    PRB_TRACE_DEVICE_BACKWARD,
+    PRB_TRACE_DEVICE_OPTIMIZER,
+    PRB_TRACE_DEVICE_THREAD,
+    PRB_TRACE_DEVICE_COLUMN_COUNT
+};
+
 #endif

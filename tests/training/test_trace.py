@@ -342,7 +342,7 @@ def test_which_rows_are_wanted(job):
 
 def test_what_is_not_done_is_refused_by_name(job):
     one = job("plain", None)
-    for spec, key in (("tracepy=on", "tracepy=on"), ("on,sync=on", "sync=on"), ("gpu=on", "gpu=on"), ("shadow=4", "shadow"), ("sink=x", '"sink"')):
+    for spec, key in (("tracepy=on", "tracepy=on"), ("on,sync=on", "sync=on"), ("shadow=4", "shadow"), ("sink=x", '"sink"')):
         done = one.config(spec)
         assert done.returncode == 2 and key in done.stderr, (spec, done)
     assert one.config("off").returncode == 0 and one.timing() == []

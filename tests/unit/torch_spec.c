@@ -124,7 +124,6 @@ static void refused_by_name(void **state)
         }
     bad("on,tracepy=on", "tracepy=on in the spec of torch tracing is not done", "tracepy");
     bad("on,sync=1", "sync=on", "sync");
-    bad("gpu=on", "gpu=on", "gpu");
     bad("rate=1.01", "rate", "");
     bad("shadow=0:1", "shadow", "");
     bad("shadow=1001:1", "shadow", "");

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "inject/probe/cuda/cuda.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/thread.h"
@@ -157,6 +158,8 @@ static void look_after(void)
             prb_torch_ask_outside();
         prb_torch_check();
         prb_torch_steps_rest(now);
+        if (prb_cuda_look())
+            prb_torch_record_devices();
         prb_ring_prepare(); /* the rows are written by threads of the program */
         if (now >= classes) {
             arm_again();

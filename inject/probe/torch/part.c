@@ -3,6 +3,7 @@
  * with the GIL puts the hooks in, another takes them out.
  */
 #include "inject/probe/part.h"
+#include "inject/probe/cuda/cuda.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void configure(void)
     atomic_store(&prb_torch.backwards, spec.backward);
     atomic_store(&prb_torch.spans, spec.trace_spans);
     atomic_store(&prb_torch.random, spec.random);
+    atomic_store(&prb_torch.device, spec.gpu != PRB_TORCH_OFF);
 }
 
 /* What holds for now, for who asks. */
@@ -146,6 +148,8 @@ static bool prepare(const struct prb_py_api *py, struct prb_error *err)
 {
     void *saved = py->PyEval_SaveThread();
     bool ready = prb_torch_record_begin(err);
+    if (ready && prb_cuda_look())
+        prb_torch_record_devices();
     if (ready)
         prb_torch_cost_measure();
     py->PyEval_RestoreThread(saved);
@@ -232,6 +236,7 @@ static void forked(void)
     prb_torch_slots_forked();
     prb_torch_outside_forked();
     prb_torch_steps_forked();
+    prb_cuda_forked();
     prb_torch_ending_forked();
     prb_torch_labels_forked();
     prb_torch_observer_forked();

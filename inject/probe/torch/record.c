@@ -42,8 +42,8 @@ enum { AT, WHAT, AT_SPAN, AT_THREAD, AT_STEP, WITH, EVENTS_COUNT };
 #define LOOKS 8
 #define NEAR_NS 500 /* between two looks at the clock with nothing between */
 
-static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic spans,
-    *_Atomic events;
+static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic devices,
+    *_Atomic spans, *_Atomic events;
 static _Atomic int64_t epoch; /* ns from the monotonic clock to that of the epoch */
 
 /* Who loses the CPU between two clocks is off by that, and so are all rows of a step: others' clocks
@@ -83,8 +83,14 @@ bool prb_torch_record_begin(struct prb_error *err)
     return trace != NULL;
 }
 
+void prb_torch_record_devices(void)
+{
+    if (trace && !devices)
+        devices = prb_probe_table(PRB_TRACE_DEVICE_RING, PRB_TRACE_DEVICE_COLUMNS, NULL);
+}
+
 /* The handles stay valid: a hook that is under way drops its row. */
-void prb_torch_record_end(void) { trace = names = steps = spans = events = NULL; }
+void prb_torch_record_end(void) { trace = names = steps = devices = spans = events = NULL; }
 
 static int64_t owner(int64_t tid)
 {
@@ -117,6 +123,22 @@ void prb_torch_record(const struct prb_torch_event *event)
     };
     memcpy(&row[PRB_TRACE_BEGIN], &begin, sizeof begin);
     prb_ring_write_cells(table, row, epoch_ns(event->end));
+}
+
+void prb_torch_record_device_step(const struct prb_torch_device_step *step)
+{
+    struct prb_ring_table *table = devices;
+    if (!table)
+        return;
+    const struct prb_ring_value row[PRB_TRACE_DEVICE_COLUMN_COUNT] = {
+        [PRB_TRACE_DEVICE_END] = {.real = time_of(step->end)},
+        [PRB_TRACE_DEVICE_STEP] = {.integer = step->step},
+        [PRB_TRACE_DEVICE_FORWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_FORWARD]},
+        [PRB_TRACE_DEVICE_BACKWARD] = {.integer = (int64_t)step->spent[PRB_PHASE_BACKWARD]},
+        [PRB_TRACE_DEVICE_OPTIMIZER] = {.integer = (int64_t)step->spent[PRB_PHASE_OPTIMIZER]},
+        [PRB_TRACE_DEVICE_THREAD] = {.integer = prb_trace_word(step->arming, (uint64_t)step->tid)},
+    };
+    prb_ring_write(table, row);
 }
 
 /* step: global, once the program's own counter is known. */

@@ -142,6 +142,11 @@ static bool set_adaptive(struct piece text, struct prb_torch_spec *out)
     return to_choice(text, &out->adaptive);
 }
 
+static bool set_gpu(struct piece text, struct prb_torch_spec *out)
+{
+    return to_choice(text, &out->gpu);
+}
+
 /* ---- keys ---- */
 
 #define SWITCH "on or off"
@@ -170,7 +175,7 @@ static const struct {
     {"shadow", to_shadow, "off, or N:M from 1:1 to 1000:1000", NULL},
     {"adaptive", set_adaptive, CHOICE, NULL},
     {"depth", to_depth, "a whole number from 0 (all) to 100", NULL},
-    {"gpu", NULL, CHOICE, "times of the GPU's own are not recorded yet"},
+    {"gpu", set_gpu, CHOICE, NULL},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 

@@ -5,7 +5,7 @@
  *   KEY=VALUE,...                           keys as below; a later one wins
  *   NAME@FUNCTION                           one more of exprs
  *
- * tracepy, sync and gpu are upstream's keys: what turns them off is taken, on is refused with the
+ * tracepy and sync are upstream's keys: what turns them off is taken, on is refused with the
  * reason.
  *
  * "on,exprs=loss@train,acc1@train" watches two variables.  Anything but "off", "0", enabled=off and
@@ -34,6 +34,7 @@ struct prb_torch_spec {
     char exprs[PRB_TORCH_EXPRS_MAX]; /* "loss@train,acc1@train", as lib/training/watched.h reads */
     int shadow_normal, shadow_steps; /* shadow=N:M; 0: off */
     enum prb_torch_choice adaptive;  /* AUTO: as the setting says */
+    enum prb_torch_choice gpu;       /* OFF: no times of the device */
     int depth;                       /* modules deeper than that have no rows; 0: all have */
 };
 

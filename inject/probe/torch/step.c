@@ -55,6 +55,8 @@ static struct {
     double wanted_rate; /* below 0: by the budget */
     unsigned normal, shadow;
     bool is_shadow; /* this step */
+
+    uint64_t marking; /* ns: what the device's times of the step before took */
 } run = {.wanted_rate = -1};
 
 /* ---- how many steps are sampled ---- */
@@ -134,7 +136,7 @@ static void write_step(void)
 {
     const struct noted *noted = &run.noted;
     uint64_t duration = noted->end - run.begin;
-    double cost = prb_torch_cost(noted->calls, noted->rows, noted->scopes);
+    double cost = prb_torch_cost(noted->calls, noted->rows, noted->scopes) + (double)run.marking;
     struct prb_torch_step step = {
         .end = noted->end,
         .duration = duration,
@@ -178,6 +180,7 @@ static void carry(struct prb_torch_thread *thread)
 /* With the lock: the step that was noted has ended. */
 static void end_step(struct prb_torch_thread *thread)
 {
+    uint64_t duration = run.noted.end - run.begin;
     if (run.whole)
         write_step();
     run.owed = true;
@@ -192,6 +195,8 @@ static void end_step(struct prb_torch_thread *thread)
     atomic_fetch_sub(&prb_torch.micro_step, run.noted.micro_steps);
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
+    run.marking =
+        prb_torch_device_step_ends(run.noted.end, duration, atomic_load(&prb_torch.sampled));
     prb_torch_check();
 }
 
@@ -235,11 +240,15 @@ void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now)
         pthread_mutex_unlock(&lock);
     }
     prb_torch_enter(thread, inside ? PRB_PHASE_BACKWARD : PRB_PHASE_FORWARD, now);
+    if (!inside)
+        prb_torch_device_mark(thread, PRB_PHASE_FORWARD, now);
 }
 
 void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
+    if (!atomic_load(&prb_torch.backward))
+        prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
     if (run.trains || atomic_load(&prb_torch.backward) > 0 ||
         prb_torch_ending_kind() != PRB_TORCH_ENDS_AUTO)
         return;
@@ -270,11 +279,13 @@ void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
     end_run(thread);
     pthread_mutex_unlock(&lock);
     prb_torch_enter(thread, PRB_PHASE_BACKWARD, now);
+    prb_torch_device_mark(thread, PRB_PHASE_BACKWARD, now);
 }
 
 void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
+    prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
     tell(thread, PRB_TORCH_BACKWARD_ENDS, true, now, 0);
     atomic_fetch_add(&prb_torch.micro_step, 1);
 }
@@ -293,6 +304,7 @@ void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now)
 void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
                               unsigned label)
 {
+    prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
     pthread_mutex_lock(&lock);
     run.trains = true;
     run.alone = false;
@@ -335,6 +347,7 @@ void prb_torch_steps_begin(void)
     run.normal = normal;
     run.shadow = shadow;
     run.begin = prb_clock_ns();
+    prb_torch_device_begin();
     atomic_store(&prb_torch.backward, 0);
     atomic_store(&prb_torch.micro_step, 0);
     atomic_store(&prb_torch.step, 0);
@@ -429,4 +442,8 @@ void prb_torch_set_offset(int64_t offset, const char *counter)
     prb_torch_record_name(PRB_TRACE_KIND_OFFSET, offset, counter, strlen(counter), NULL, 0);
 }
 
-void prb_torch_steps_forked(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
+void prb_torch_steps_forked(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    prb_torch_device_forked();
+}

@@ -82,6 +82,7 @@ struct prb_torch {
     atomic_uint layer_weight;     /* modules that one with rows stands for */
     atomic_bool backwards, spans; /* whether these have rows */
     atomic_bool random;           /* which steps are sampled is not every nth */
+    atomic_bool device;           /* what a step takes on its device is measured */
 };
 extern struct prb_torch prb_torch;
 
@@ -199,6 +200,18 @@ void prb_torch_control_begin(bool on);
  * have rows. */
 unsigned prb_torch_control_step(double overhead, uint64_t now);
 
+/* ---- device.c: times of a CUDA device ---- */
+
+/* A phase begins (OTHER: one has ended) on the thread that trains; now: ns. */
+void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase,
+                           uint64_t now);
+/* A step has ended, which took so many ns; the next one is or is not sampled.  ns that marking this
+ * one took. */
+uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, bool next_is_sampled);
+/* With a new arming. */
+void prb_torch_device_begin(void);
+void prb_torch_device_forked(void);
+
 /* ---- step.c ---- */
 
 void prb_torch_steps_begin(void);
@@ -249,6 +262,8 @@ void prb_torch_state(char *out, size_t size);
 /* The rings, when the probe runs; every label is written again.  False: err. */
 bool prb_torch_record_begin(struct prb_error *err);
 void prb_torch_record_end(void);
+/* … and that of what steps take on a device, once there may be one. */
+void prb_torch_record_devices(void);
 struct prb_torch_event {
     uint64_t begin, end; /* ns of the monotonic clock */
     enum prb_trace_stage stage;
@@ -273,6 +288,14 @@ struct prb_torch_step {
     unsigned label;
     int64_t tid;
 };
+/* What its phases took on the device. */
+struct prb_torch_device_step {
+    uint64_t end; /* ns, of the step */
+    int64_t step, tid;
+    unsigned arming;
+    uint64_t spent[PRB_PHASES]; /* ns */
+};
+void prb_torch_record_device_step(const struct prb_torch_device_step *step);
 /* A row of python.spans, for a label of the user's. */
 void prb_torch_record_span(const struct prb_torch_event *event, const char *name);
 /* A row of python.events, of now; attributes: JSON. */

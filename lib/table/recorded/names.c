@@ -14,7 +14,7 @@ static const char *const built_in[] = {
 };
 
 /* Rows that other tables are read with, and no tables themselves. */
-static const char *const inner[] = {"torch_names"};
+static const char *const inner[] = {"torch_names", "torch_device"};
 
 bool prb_recorded_name_is_free(const char *name, struct prb_error *err)
 {
