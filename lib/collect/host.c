@@ -368,6 +368,7 @@ static void sample_gpus(struct prb_collection *collection, double now)
         first++;
     if (first == collection->count || time < collection->next_gpus)
         return;
+    prb_gpus_keep();
     if (!prb_gpus_read(true, &gpus, NULL)) {
         collection->next_gpus = time + GPU_LESS;
         return;

@@ -51,6 +51,10 @@ PRB_DEFINE_AUTO(prb_gpus, struct prb_gpus, prb_gpus_deinit)
 /* All of them; processes: who uses them, too.  UNSUPPORTED says what was looked for: none is here. */
 bool prb_gpus_read(bool processes, struct prb_gpus *out, struct prb_error *err);
 
+/* From now on the driver's library stays loaded between readings, of which each else has it loaded
+ * and begun: for who reads every second.  It takes some 20 MB. */
+void prb_gpus_keep(void);
+
 /* The parts of that: by NVML (false with err; UNSUPPORTED: there is no library, or it does not
  * work), and by a folder such as /sys/class/drm. */
 bool prb_gpus_nvml(bool processes, struct prb_gpus *out, struct prb_error *err);

@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +88,9 @@ static const struct {
     {"nvmlDeviceGetProcessUtilization", NULL, offsetof(struct nvml, samples), false},
 };
 
-static void nvml_close(struct nvml *nvml)
-{
-    if (nvml->library)
-        dlclose(nvml->library);
-}
-PRB_DEFINE_AUTO(nvml, struct nvml, nvml_close)
-
 static bool load(struct nvml *out, struct prb_error *err)
 {
+    *out = (struct nvml){0};
     out->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!out->library)
         return prb_fail(err, PRB_UNSUPPORTED, "NVIDIA's driver is not installed (%s)", LIBRARY);
@@ -271,19 +266,55 @@ static bool add_device(const struct nvml *nvml, unsigned index, bool processes,
     return !processes || add_processes(nvml, gpu, index, out, err);
 }
 
+static bool add_devices(const struct nvml *nvml, bool processes, struct prb_gpus *out,
+                        struct prb_error *err)
+{
+    unsigned count = 0;
+    int result = nvml->count(&count);
+    if (result != SUCCESS)
+        return refuse(nvml, result, "nvmlDeviceGetCount gave", err);
+    bool good = true;
+    for (unsigned i = 0; good && i < count && i < DEVICES_MAX; i++)
+        good = add_device(nvml, i, processes, out, err);
+    return good;
+}
+
+static bool begin(struct nvml *out, struct prb_error *err)
+{
+    int result = load(out, err) ? out->init() : -1;
+    if (result == SUCCESS)
+        return true;
+    if (result > 0)
+        refuse(out, result, "nvmlInit gave", err);
+    if (out->library)
+        dlclose(out->library);
+    return false;
+}
+
+/* With the lock: of who reads again and again, see prb_gpus_keep. */
+static struct {
+    pthread_mutex_t lock;
+    bool wanted, begun;
+    struct nvml nvml;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void prb_gpus_keep(void)
+{
+    pthread_mutex_lock(&kept.lock);
+    kept.wanted = true;
+    pthread_mutex_unlock(&kept.lock);
+}
+
 bool prb_gpus_nvml(bool processes, struct prb_gpus *out, struct prb_error *err)
 {
-    PRB_AUTO(nvml) struct nvml nvml = {0};
-    unsigned count = 0;
-    if (!load(&nvml, err))
-        return false;
-    int result = nvml.init();
-    if (result != SUCCESS)
-        return refuse(&nvml, result, "nvmlInit gave", err);
-    result = nvml.count(&count);
-    bool good = result == SUCCESS || refuse(&nvml, result, "nvmlDeviceGetCount gave", err);
-    for (unsigned i = 0; good && i < count && i < DEVICES_MAX; i++)
-        good = add_device(&nvml, i, processes, out, err);
-    nvml.shutdown();
+    pthread_mutex_lock(&kept.lock);
+    kept.begun = kept.begun || begin(&kept.nvml, err);
+    bool good = kept.begun && add_devices(&kept.nvml, processes, out, err);
+    if (kept.begun && (!good || !kept.wanted)) { /* after an error it begins anew */
+        kept.nvml.shutdown();
+        dlclose(kept.nvml.library);
+        kept.begun = false;
+    }
+    pthread_mutex_unlock(&kept.lock);
     return good;
 }

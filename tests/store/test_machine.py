@@ -111,11 +111,14 @@ def test_a_killed_collector_loses_nothing_of_it(recorder, store):
 
 def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
     gpus.pretend(monkeypatch, tmp_path, str(recorder.pid))
+    told = tmp_path / "told"
+    monkeypatch.setenv("PRB_FAKE_NVML_TOLD", str(told))
     recorder.write("events", [(1, 0.5, "", 1.7e9)])
     collector = store.collect()
     wait_for(recorder.pid, "SELECT DISTINCT timestamp FROM gpu_metrics", 4)
     now = query(recorder.pid, "SELECT gpu_id, uuid, gpu_util, memory_used_mb, power_w FROM gpu_metrics ORDER BY timestamp DESC, gpu_id LIMIT 2")
     store.stop(collector)
+    assert told.read_text().split().count(str(collector.pid)) == 1  # the library is loaded and begun once
     recorder.end()
     monkeypatch.setenv("LD_LIBRARY_PATH", "")
     (file,) = store.files()
