@@ -240,6 +240,45 @@ def test_from_the_start(any_python):
         target.end()
 
 
+ENDING = """
+import sys, threading
+class Late:
+    def __del__(self):  # runs for the first time while the interpreter ends
+        print("late", flush=True)
+late = Late()
+def work(number):
+    loss = number * 2
+    return loss
+def go_on():
+    number, ready = 0, False
+    while not over:
+        number = work(number + 1) % 100
+        if not ready:
+            ready = print("ready", flush=True) is None
+over = []
+threading.Thread(target=lambda: [sys.stdin.read(), over.append(1)], daemon=True).start()
+go_on()
+"""
+
+
+def test_a_program_that_ends_says_nothing_of_it(tmp_path, python):
+    """Its last functions begin when the interpreter has been taken down already."""
+    if python.root:
+        pytest.skip("the program is outside of its folder")
+    (tmp_path / "ending.py").write_text(ENDING)
+    child = subprocess.Popen(python.command(str(tmp_path / "ending.py")), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, encoding="utf-8")
+    try:
+        assert child.stdout.readline() == "ready\n"
+        watch(child.pid, "loss@work")
+        rows_of(child.pid, 10, "number IS NOT NULL")
+        assert child.communicate(timeout=DEADLINE) == ("late\n", "") and child.returncode == 0
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+
+
 # ---- steps, with PyTorch ----
 
 STEPS = """

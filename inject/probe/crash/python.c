@@ -80,27 +80,19 @@ static struct prb_py *on_crashed(struct prb_py *self, struct prb_py *args)
     return py->none;
 }
 
-static struct prb_py *nothing(void)
-{
-    const struct prb_py_api *py = prb_py_api(NULL);
-    if (py)
-        py->Py_IncRef(py->none);
-    return py ? py->none : NULL;
-}
-
 static struct prb_py *on_stack(struct prb_py *self, struct prb_py *args)
 {
     (void)self, (void)args;
     if (prb_crash_is_on())
         prb_crash_stack();
-    return nothing();
+    return prb_py_nothing();
 }
 
 static struct prb_py *on_again(struct prb_py *self, struct prb_py *args)
 {
     (void)self, (void)args;
     prb_crash_take_again();
-    return nothing();
+    return prb_py_nothing();
 }
 
 static struct prb_py_method crashed_method = {"crashed", on_crashed, PRB_PY_VARARGS, "a dump"};

@@ -172,6 +172,14 @@ void prb_py_forked(void)
     pthread_cond_init(&made, NULL);
 }
 
+struct prb_py *prb_py_nothing(void)
+{
+    if (!__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+        return NULL;
+    api.Py_IncRef(api.none);
+    return api.none;
+}
+
 bool prb_py_finalizing(const struct prb_py_api *py)
 {
     if (py->is_finalizing)

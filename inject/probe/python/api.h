@@ -129,6 +129,9 @@ struct prb_py_api {
 /* The functions, the same at every call; NULL and NOT_PYTHON when there are none or no interpreter
  * runs yet. */
 const struct prb_py_api *prb_py_api(struct prb_error *err);
+/* None, a new reference: the answer of a hook that CPython calls while it ends, when the functions are
+ * no longer to be had. */
+struct prb_py *prb_py_nothing(void);
 /* Whether the interpreter ends: nobody may take the GIL any more. */
 bool prb_py_finalizing(const struct prb_py_api *py);
 /* Before PyGILState_Ensure: a program that computes in its only thread must make the GIL itself, as

@@ -66,7 +66,7 @@ static struct prb_py *on_start(struct prb_py *self, struct prb_py **args, ptrdif
     const struct prb_py_api *py = prb_py_api(NULL);
     (void)self;
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     if (monitoring.module && prb_watch_knows((const char *)args[0]) && !follow_code(py, args[0]))
         py->PyErr_Clear();
     struct prb_py *answer = monitoring.disable ? monitoring.disable : py->none;
@@ -79,7 +79,7 @@ static struct prb_py *on_return(struct prb_py *self, struct prb_py **args, ptrdi
     const struct prb_py_api *py = prb_py_api(NULL);
     (void)self;
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     const char *code = (const char *)args[0], *frame = prb_torch_frame();
     for (int i = 0; frame && i < FRAMES && prb_torch_frame_code(frame) != code; i++)
         frame = prb_torch_frame_caller(frame);

@@ -43,7 +43,7 @@ static struct prb_py *on_planted(struct prb_py *self, struct prb_py **args, ptrd
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .code = args[0], .planted = true};
     place.line = (int)py->PyLong_AsLong(args[1]);
     if (!is_planted(args[0], place.line))
@@ -56,7 +56,7 @@ static struct prb_py *on_new(struct prb_py *self, struct prb_py **args, ptrdiff_
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     bool ours = prb_py_is_inside(); /* then it is reported when the program runs it */
     struct prb_debug_place place = {.event = PRB_DEBUG_CALL, .code = args[0], .planted = true};
     struct prb_py *result = happened(py, &place, py->none);
@@ -71,7 +71,7 @@ static struct prb_py *on_line(struct prb_py *self, struct prb_py **args, ptrdiff
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .code = args[0]};
     place.line = (int)py->PyLong_AsLong(args[1]);
     /* The planter's event of this line reports it. */
@@ -102,7 +102,7 @@ static struct prb_py *on_planted_jump(struct prb_py *self, struct prb_py **args,
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 3)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {.event = PRB_DEBUG_LINE, .planted = true};
     if (!take_jump(py, args, &place) || !is_planted(place.code, place.line))
         return give(py, prb_monitoring.disable ? prb_monitoring.disable : py->none);
@@ -114,7 +114,7 @@ static struct prb_py *on_jump(struct prb_py *self, struct prb_py **args, ptrdiff
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 3)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {.event = PRB_DEBUG_JUMP};
     bool silent = take_jump(py, args, &place);
     /* The planter's event reports a planted one. */
@@ -127,7 +127,7 @@ static struct prb_py *on_other(enum prb_debug_event event, struct prb_py **args,
 {
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 2)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {
         .event = event, .code = args[0], .value = count > 2 ? args[2] : NULL};
     return happened(py, &place, py->none);
@@ -139,7 +139,7 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py **args, ptrdiff
     (void)self;
     const struct prb_py_api *py = prb_py_api(NULL);
     if (!py || count < 3)
-        return NULL;
+        return prb_py_nothing();
     struct prb_debug_place place = {.event = PRB_DEBUG_CALLEE, .code = args[0], .value = args[2]};
     bool known = prb_monitoring.disable && prb_debug_wanted(place.event, place.code, false);
     PRB_AUTO(prb_py) struct prb_py *answer = give(py, known ? prb_monitoring.disable : py->none);
