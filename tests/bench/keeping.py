@@ -100,6 +100,13 @@ def peak_mb(pid):
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
+def share_of(pid, seconds):
+    """Percent of a core, over so many seconds."""
+    began, spent = time.monotonic(), cpu_ns(pid)
+    time.sleep(seconds)
+    return 100 * (cpu_ns(pid) - spent) * 1e-9 / (time.monotonic() - began)
+
+
 @tracing.needs_torch
 def collector(figures, options):
     """Beside a job of 30 threads that is recorded by default settings; host tables once a second."""
@@ -111,11 +118,11 @@ def collector(figures, options):
             live.probing("-t", job.pid, "config", tracing.SETTING + "on", check=False)
             child = subprocess.Popen([live.PROBING, "collect"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(5)  # it has found the job, and made its file
-            began, spent = time.monotonic(), cpu_ns(child.pid)
-            time.sleep(seconds)
-            share = 100 * (cpu_ns(child.pid) - spent) * 1e-9 / (time.monotonic() - began)
-            figures.bound("collector, a job of 30 threads, {} s".format(seconds), share, "% of a core", 0.05)
+            figures.bound("collector, a job of 30 threads, {} s".format(seconds), share_of(child.pid, seconds), "% of a core", 0.05)
             figures.bound("the same, peak memory", peak_mb(child.pid), "MB", 8)
+            live.probing("-t", job.pid, "config", tracing.SETTING + "off", check=False)
+            time.sleep(15)  # what stands in its rings is moved
+            figures.bound("the same, when the job records nothing more: host tables alone", share_of(child.pid, seconds), "% of a core", 0.05)
             child.send_signal(signal.SIGTERM)
             child.wait(60)
         finally:

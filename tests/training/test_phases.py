@@ -25,13 +25,13 @@ def shares(rows):
     return found
 
 
-def agreeing(target, samples=150):
+def agreeing(target, samples=150, apart=0.02):
     """(rows, truth) of a time in which they agree: of four, each longer, as the sampler of a busy machine takes few and misses moments that are
     not random."""
     for seconds in (3, 3, 10, 40):
         rows, truth = sampled(target, seconds)
         try:
-            agree(rows, truth, samples)
+            agree(rows, truth, samples, apart)
         except AssertionError:
             if seconds == 40:
                 raise
@@ -39,14 +39,14 @@ def agreeing(target, samples=150):
             return rows, truth
 
 
-def agree(rows, truth, samples=150):
-    """Each phase within four standard deviations, and a point for the time around the query."""
+def agree(rows, truth, samples=150, apart=0.02):
+    """Each phase within four standard deviations, and what it may be apart for the time around the query."""
     told, n = shares(rows), sum(row["samples"] for row in rows)
     assert n >= samples, rows
     for phase in PHASES:
         share = told.get(phase, 0)
         error = (max(truth[phase], share, 1 / n) * (1 - truth[phase]) / n) ** 0.5
-        assert abs(share - truth[phase]) <= 4 * error + 0.02, (phase, share, truth, told)
+        assert abs(share - truth[phase]) <= 4 * error + apart, (phase, share, truth, told)
 
 
 def counted(row, steps):
@@ -69,7 +69,8 @@ def test_shares_are_those_that_the_program_measured(loop, shape):
 def test_a_rank_under_torchrun(loop):
     """The gradients' exchange is a part of backward: its hooks run there, in C++."""
     target = loop("ddp")
-    rows, truth = agreeing(target, samples=100)
+    # Backward waits for the other rank, on a busy machine for as long as that one waits for a CPU: samples come in bursts.
+    rows, truth = agreeing(target, samples=100, apart=0.08)
     assert {row["rank"] for row in rows} == {0} and {row["pid"] for row in rows} == {target.pid}
     modules = {row["module"] for row in rows if row["phase"] == "forward"} - {None}
     assert any(name.startswith("module.blocks.") for name in modules), modules
