@@ -1,6 +1,6 @@
 /*
  * What a step takes on its device: events where phases begin and end, on the stream that PyTorch has
- * then, of steps that are sampled and long enough that it costs nothing (DEVICE_LEAST_NS).  They are
+ * then, of steps that are sampled and long enough that it costs nothing (LEAST_NS).  They are
  * read when a later step ends, and only if the device is done with them: nothing waits for it.
  *
  * The time of a phase is that from where the device came to its begin to where it came to its end:
@@ -24,14 +24,23 @@ struct timeline {
     void *events[MARKS];         /* of one device */
 };
 
-static atomic_flag lock =
-    ATOMIC_FLAG_INIT; /* never waited for: who does not get it marks nothing */
+static atomic_flag lock = ATOMIC_FLAG_INIT; /* hooks never wait for it */
+static atomic_bool
+    missed; /* who did not get it: the step has no times, else a phase had another's */
 static struct timeline timelines[TIMELINES];
 static unsigned first,
     now_at;            /* counts: of the oldest that is not read, of the one that is filled */
 static int device;     /* whose the events are */
 static bool chosen;    /* this step has marks */
 static uint64_t spent; /* ns */
+
+static bool try_lock(void)
+{
+    if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        return true;
+    atomic_store(&missed, true);
+    return false;
+}
 
 static void forget_events(void)
 {
@@ -64,7 +73,7 @@ static void mark(struct timeline *line, enum prb_torch_phase phase)
 void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase,
                            uint64_t now)
 {
-    if (!chosen || atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+    if (!chosen || !try_lock())
         return;
     struct timeline *line = &timelines[now_at % TIMELINES];
     if (!line->count)
@@ -119,15 +128,17 @@ static void begin_line(int64_t step)
     line->broken = false;
 }
 
-uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, bool next_is_sampled)
+uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid,
+                                    bool next_is_sampled)
 {
     bool wanted = next_is_sampled && duration >= LEAST_NS &&
                   atomic_load_explicit(&prb_torch.device, memory_order_relaxed);
-    if ((!chosen && !wanted) || atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+    if ((!chosen && !wanted) || !try_lock())
         return 0;
     uint64_t begin = prb_clock_ns();
     struct timeline *line = &timelines[now_at % TIMELINES];
-    if (chosen && !line->broken && line->count > 1) {
+    bool whole = !atomic_exchange(&missed, false) && !line->broken && line->tid == tid;
+    if (chosen && whole && line->count > 1) {
         line->end = end;
         now_at++;
     }

@@ -195,8 +195,8 @@ static void end_step(struct prb_torch_thread *thread)
     atomic_fetch_sub(&prb_torch.micro_step, run.noted.micro_steps);
     atomic_fetch_add(&prb_torch.step, 1);
     choose();
-    run.marking =
-        prb_torch_device_step_ends(run.noted.end, duration, atomic_load(&prb_torch.sampled));
+    run.marking = prb_torch_device_step_ends(run.noted.end, duration, run.noted.tid,
+                                             atomic_load(&prb_torch.sampled));
     prb_torch_check();
 }
 

@@ -205,9 +205,10 @@ unsigned prb_torch_control_step(double overhead, uint64_t now);
 /* A phase begins (OTHER: one has ended) on the thread that trains; now: ns. */
 void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase,
                            uint64_t now);
-/* A step has ended, which took so many ns; the next one is or is not sampled.  ns that marking this
- * one took. */
-uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, bool next_is_sampled);
+/* A step of thread tid has ended, which took so many ns; the next one is or is not sampled.  ns that
+ * marking this one took. */
+uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid,
+                                    bool next_is_sampled);
 /* With a new arming. */
 void prb_torch_device_begin(void);
 void prb_torch_device_forked(void);
