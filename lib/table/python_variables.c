@@ -210,23 +210,28 @@ static bool put_recorded(void *context, const struct prb_ring_value *values)
     return true;
 }
 
-/* Names of functions that the main thread is in, outermost first. */
-static void add_functions(struct prb_rows *rows, struct prb_buf *out)
+/* Where the main thread is, functions outermost first; nothing of a process that is gone. */
+static void add_place(struct prb_rows *rows, struct prb_buf *out)
 {
+    if (!prb_rows_target(rows))
+        return;
     const struct prb_stacks *stacks = prb_rows_stacks(rows, NULL);
     size_t shown = 0;
+    prb_buf_addf(out, " yet; the main thread is in: ");
     for (size_t i = 0; stacks && i < stacks->thread_count && !shown; i++) {
         const struct prb_thread *thread = &stacks->threads[i];
         for (size_t f = thread->frame_count; f-- > 0 && shown < FUNCTIONS_SHOWN;)
             if (thread->frames[f].name[0] != '<')
                 prb_buf_addf(out, "%s%s", shown++ ? ", " : "", thread->frames[f].name);
     }
+    if (!shown)
+        prb_buf_addf(out, "nothing");
 }
 
 /* What is watched and never had a value; of a function that was not seen, once. */
 static void note_missing(struct recorded *recorded)
 {
-    PRB_AUTO(prb_buf) struct prb_buf functions = {0};
+    PRB_AUTO(prb_buf) struct prb_buf place = {0};
     for (size_t i = 0; i < recorded->begun_count; i++) {
         const struct begun *one = &recorded->begun[i];
         bool again = false;
@@ -239,23 +244,20 @@ static void note_missing(struct recorded *recorded)
                           one->function[0] ? "@" : "", one->function, one->why);
             continue;
         }
-        if (!functions.len)
-            add_functions(recorded->rows, &functions);
-        const char *running = prb_buf_ok(&functions) && functions.len ? functions.data : "nothing";
-        const char *yet = prb_rows_target(recorded->rows) ? " yet; the main thread is in: " : "";
-        running = yet[0] ? running : "";
+        if (!place.len)
+            add_place(recorded->rows, &place);
+        const char *where = prb_buf_ok(&place) && place.len ? place.data : "";
         if (!one->function[0])
             prb_rows_warn(recorded->rows,
-                          "no function that calls backward or the optimizer has had a %s%s%s",
-                          one->name, yet, running);
+                          "no function that calls backward or the optimizer has had a %s%s",
+                          one->name, where);
         else if (one->seen)
             prb_rows_warn(recorded->rows,
                           "no call of %s has had %s when it is read: at its return, at the end of "
                           "the backward, at the end of the step (is it deleted before?)",
                           one->function, one->name);
         else
-            prb_rows_warn(recorded->rows, "no call of %s has been seen%s%s", one->function, yet,
-                          running);
+            prb_rows_warn(recorded->rows, "no call of %s has been seen%s", one->function, where);
     }
 }
 
