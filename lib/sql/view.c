@@ -140,7 +140,8 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
             return prb_nomem(err);
         rows->arguments[i].given = true;
     }
-    if (table->needs_target && !db->target && !(table->kept && db->recorded)) {
+    const bool of_process = table->needs_target && !(table->kept && db->recorded);
+    if (!db->target && (of_process || (table->recorded && !db->recorded))) {
         prb_fail(err, PRB_USAGE, "%s.%s is a table of a process, and none is given", table->schema,
                  table->name);
         return prb_error_remedy(err, "name one: probing -t PID query …");

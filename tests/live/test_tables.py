@@ -396,8 +396,9 @@ def test_wrong_sql(start, any_python):
         ("", "empty"),
     ]:
         assert said in refusal(target.pid, sql), sql
-    done = probing("query", "SELECT * FROM python.backtrace", check=False)
-    assert done.returncode == 2 and not done.stdout and "is a table of a process" in done.stderr
+    for table in ["python.backtrace", "python.torch_trace", "python.variables('loss@train')", "training_logs"]:
+        done = probing("query", "SELECT * FROM " + table, check=False)
+        assert done.returncode == 2 and not done.stdout and "is a table of a process" in done.stderr, table
 
 
 def test_target_that_ends(start, any_python):
