@@ -23,7 +23,6 @@ const char *prb_phase_name(enum prb_phase phase)
         [PRB_PHASE_ZERO_GRAD] = "zero_grad",
         [PRB_PHASE_COMMUNICATION] = "communication",
         [PRB_PHASE_CHECKPOINT] = "checkpoint",
-        [PRB_PHASE_WAIT] = "wait",
     };
     return names[phase];
 }
@@ -42,6 +41,8 @@ const char *prb_phase_activity_name(enum prb_phase_activity activity)
 static bool is_in(const char *path, const char *file)
 {
     size_t len = strlen(file), whole = strlen(path);
+    if (!len)
+        return true;
     if (file[len - 1] != '/')
         return whole >= len && strcmp(path + whole - len, file) == 0 &&
                (whole == len || path[whole - len - 1] == '/');
@@ -84,7 +85,9 @@ void prb_phase_enter(struct prb_phase_state *state, enum prb_phase function)
 {
     if (function == PRB_PHASE_OTHER)
         return;
-    if (function == PRB_PHASE_WAIT)
+    if (function == PRB_PHASE_CLOSURE)
+        state->phase = state->phase == PRB_PHASE_OPTIMIZER ? PRB_PHASE_OTHER : state->phase;
+    else if (function == PRB_PHASE_WAIT)
         state->activity = PRB_ACTIVITY_WAIT;
     else if (begins(state->phase, function))
         *state = (struct prb_phase_state){function, PRB_ACTIVITY_NONE};

@@ -16,7 +16,9 @@ enum prb_phase {
     PRB_PHASE_ZERO_GRAD,
     PRB_PHASE_COMMUNICATION,
     PRB_PHASE_CHECKPOINT,
-    PRB_PHASE_WAIT, /* an activity, never the phase of a stack */
+    /* Never the phase of a stack: */
+    PRB_PHASE_WAIT,    /* an activity */
+    PRB_PHASE_CLOSURE, /* an optimizer ends here: it calls the program */
 };
 /* "forward", … */
 const char *prb_phase_name(enum prb_phase phase);

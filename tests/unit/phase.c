@@ -24,6 +24,7 @@ static void functions_by_file_and_name(void **state)
         {SITE "torch/distributed/distributed_c10d.py", "all_reduce_", PRB_PHASE_OTHER},
         {SITE "torch/distributed/distributed_c10d.py", "get_rank", PRB_PHASE_OTHER},
         {SITE "torch/serialization.py", "save", PRB_PHASE_CHECKPOINT},
+        {"train.py", "closure", PRB_PHASE_CLOSURE},
         {"", "", PRB_PHASE_OTHER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -67,6 +68,11 @@ static void a_closure_is_not_the_optimizer(void **state)
            PRB_ACTIVITY_RECOMPUTE);
     expect(STACK(optimizer, PRB_PHASE_DATA), PRB_PHASE_DATA, PRB_ACTIVITY_NONE);
     expect(STACK(optimizer, optimizer), optimizer, PRB_ACTIVITY_NONE);
+    enum prb_phase closure =
+        prb_phase_of_function(SITE "lightning/pytorch/loops/optimization/automatic.py", "closure");
+    expect(STACK(optimizer, closure), PRB_PHASE_OTHER, PRB_ACTIVITY_NONE);
+    expect(STACK(optimizer, closure, PRB_PHASE_ZERO_GRAD), PRB_PHASE_ZERO_GRAD, PRB_ACTIVITY_NONE);
+    expect(STACK(PRB_PHASE_BACKWARD, closure), PRB_PHASE_BACKWARD, PRB_ACTIVITY_NONE);
 }
 
 int main(void)
