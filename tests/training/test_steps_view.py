@@ -114,3 +114,10 @@ def test_a_program_without_steps(job):
     row = view.rows["rank 0"]
     assert (row["tier"], row["step"], row["ms"]) == ("0", "", "") and "nothing counts steps" in view.told
     assert view.phases == {"other": 1.0}
+
+
+def test_a_loss_that_changes_while_it_is_read(start, any_python):
+    """It is shown as the program had it, or not at all: a number that is freed has the memory of another one next."""
+    target = start(any_python, "torn_loss.py")
+    shown_losses = [shown(target.pid, "--delay", "0.3").rows[str(target.pid)]["loss"] for _ in range(15)]
+    assert set(shown_losses) <= {""} | {"{}.5000".format(n) for n in range(1, 8)} and set(shown_losses) != {""}
