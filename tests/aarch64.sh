@@ -25,6 +25,13 @@ skip() {
     exit 77
 }
 
+# needs COMMAND PACKAGE...: the packages are installed when there is no such command.
+needs() {
+    ! command -v "$1" >/dev/null || return 0
+    shift
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 || skip "needs $*"
+}
+
 # log NAME COMMAND...: quietly; the end of DIR/NAME.log when it fails.
 log() {
     log=$dir/$1.log
@@ -45,8 +52,7 @@ packages() {
 make_root() {
     [ ! -e "$dir/root/.ready" ] || return 0
     [ "$(id -u)" = 0 ] || skip "needs root"
-    command -v mmdebstrap cpio depmod >/dev/null ||
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap cpio kmod >/dev/null 2>&1 || skip "needs mmdebstrap, cpio, kmod"
+    needs mmdebstrap mmdebstrap && needs cpio cpio && needs depmod kmod && needs mke2fs e2fsprogs
     archive=${ARCHIVE:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)}
     [ -n "$archive" ] || skip "no archive: set ARCHIVE"
     rm -rf --one-file-system "$dir/root" "$dir/disk"
@@ -159,7 +165,7 @@ END
 }
 
 make_build() {
-    command -v $triplet-gcc >/dev/null || apt-get install -y -qq gcc-$triplet >/dev/null 2>&1 || skip "needs gcc-$triplet"
+    needs $triplet-gcc gcc-$triplet libc6-dev-arm64-cross
     [ -x configure ] || log configure ./bootstrap
     mkdir -p "$dir/build"
     export PKG_CONFIG_SYSROOT_DIR="$dir/root" PKG_CONFIG_LIBDIR="$dir/root/usr/lib/$triplet/pkgconfig:$dir/root/usr/share/pkgconfig"
@@ -175,7 +181,7 @@ make_build() {
 
 # in_machine COMMAND...: its output and status.  The machine ends with it.
 in_machine() {
-    command -v qemu-system-aarch64 >/dev/null || apt-get install -y -qq --no-install-recommends qemu-system-arm >/dev/null 2>&1 || skip "needs qemu-system-arm"
+    needs qemu-system-aarch64 qemu-system-arm
     job=$(mktemp -d) machine=''
     trap '[ -z "$machine" ] || kill "$machine" 2>/dev/null || :; rm -rf "$job"' EXIT
     trap 'exit 130' INT TERM

@@ -1,5 +1,5 @@
 # What a release promises: the library's interface, files of the first release, what is installed and packaged.
-PYTESTS += %D%/test_abi.py %D%/test_bare.py %D%/test_containers.py %D%/test_formats.py %D%/test_install.py %D%/test_packages.py %D%/test_systems.py
+PYTESTS += %D%/test_aarch64.py %D%/test_abi.py %D%/test_bare.py %D%/test_containers.py %D%/test_formats.py %D%/test_install.py %D%/test_packages.py %D%/test_systems.py
 FIRST_RELEASE = crash.snap.xz expected.json losses.ring.xz profile.db.xz snapshot.snap.xz store.db.xz
 EXTRA_DIST += %D%/libprobing.abi.xz %D%/libprobing.abignore %D%/samples.py $(FIRST_RELEASE:%=%D%/0.1/%)
 
