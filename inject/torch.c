@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "inject/control.h"
 
@@ -15,13 +16,6 @@
 #define PAUSE_NS 10000000
 
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 struct talk {
     struct prb_control *control;
@@ -40,14 +34,14 @@ static bool steps_ended(void *context, int64_t *out)
 static bool wait_for(struct talk *talk, struct prb_error *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    for (double began = now();; nanosleep(&pause, NULL)) {
+    for (double began = prb_clock_s();; nanosleep(&pause, NULL)) {
         int64_t steps;
         if (!prb_control_torch(talk->control, NULL, talk->state, sizeof talk->state, &steps, err))
             return false;
         bool waiting = strcmp(talk->state, "waiting") == 0;
         if (!waiting && strcmp(talk->state, "ending") != 0)
             return true;
-        if (now() - began > (waiting ? WAITING_S : END_S))
+        if (prb_clock_s() - began > (waiting ? WAITING_S : END_S))
             return true;
     }
 }

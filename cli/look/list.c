@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/fleet/job.h"
 #include "cli/print/out.h"
 #include "cli/serve/servers.h"
@@ -191,13 +192,11 @@ static bool print_text(const struct prb_run *run, const struct prb_process_list 
                        const char *const *hosts, struct prb_error *err)
 {
     PRB_AUTO_FREE bool *shown = calloc(list->count + 1, sizeof *shown);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     struct view view = {
         .list = list,
         .hosts = hosts,
         .verbose = run->verbose,
-        .now = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+        .now = prb_clock_epoch_s(),
         .shown = shown,
     };
     for (size_t i = 0; i < list->count; i++) {

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/print/out.h"
 #include "probing.h"
 
@@ -13,13 +13,6 @@
 #define EVERY_S 0.1
 
 static double started;
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* 3200000 as "3,200,000". */
 static void put_number(uint64_t number)
@@ -33,7 +26,7 @@ static void show(const char *what, uint64_t done)
 {
     static double shown;
     static bool visible;
-    double now = now_s();
+    double now = prb_clock_s();
     if (!what) {
         if (visible)
             fputs("\r\033[K", stderr);
@@ -52,7 +45,7 @@ static void show(const char *what, uint64_t done)
 void prb_out_progress(void)
 {
     const char *terminal = getenv("TERM");
-    started = now_s();
+    started = prb_clock_s();
     if (isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0)
         prb_progress_to(show);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
 
@@ -16,20 +17,13 @@
 PRB_DEFINE_AUTO_PTR(prb_allocations, struct prb_allocations, prb_allocations_free)
 PRB_DEFINE_AUTO_PTR(prb_profile, struct prb_profile, prb_profile_free)
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* Until the seconds are over (0: never), the user ends it, or the target has ended. */
 static void wait_for(pid_t pid, double seconds, int wake)
 {
-    double until = now() + seconds;
+    double until = prb_clock_s() + seconds;
     struct pollfd fd = {.fd = wake, .events = POLLIN};
     while (prb_process_runs(pid)) {
-        double left = seconds > 0 ? (until - now()) * 1000 : ROUND_MS;
+        double left = seconds > 0 ? (until - prb_clock_s()) * 1000 : ROUND_MS;
         if (left <= 0 || poll(&fd, 1, left < ROUND_MS ? (int)left + 1 : ROUND_MS) > 0)
             return;
     }

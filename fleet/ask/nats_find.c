@@ -1,7 +1,6 @@
 /* Which hosts there are, and what ranks they have: from themselves, else from the roster. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "fleet/ask/nats.h"
@@ -31,13 +30,6 @@ static bool list_host(void *context, const char *key)
     return host != NULL;
 }
 
-static double real_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void take_entry(struct finding *finding, const struct prb_bus_message *message, bool alive)
 {
     PRB_AUTO(prb_roster_entry) struct prb_roster_entry entry;
@@ -64,7 +56,7 @@ static void take_entry(struct finding *finding, const struct prb_bus_message *me
     finding->last = prb_clock_s();
     /* Told some time between the question and now. */
     host->clock_error = (finding->last - finding->began) / 2;
-    host->clock = host->entry.clock - (real_time() - host->clock_error);
+    host->clock = host->entry.clock - (prb_clock_epoch_s() - host->clock_error);
 }
 
 static void hear(struct prb_nats_host *host)

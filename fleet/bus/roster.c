@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "fleet/bus/stream.h"
 #include "proc/stat.h"
@@ -52,14 +53,12 @@ static uint64_t identity(unsigned uid)
 bool prb_roster_own(struct prb_roster_entry *out, struct prb_error *err)
 {
     struct prb_stat stat;
-    struct timespec now;
     char token[PRB_BUS_TOKEN];
     *out = (struct prb_roster_entry){.uid = geteuid(), .pid = (int)getpid()};
     if (!prb_stat_of("/proc/self", &stat))
         return prb_fail(err, PRB_INTERNAL, "/proc/self/stat cannot be read");
     out->started = prb_stat_started(&stat);
-    clock_gettime(CLOCK_REALTIME, &now);
-    out->clock = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    out->clock = prb_clock_epoch_s();
     snprintf(out->release, sizeof out->release, "%s", prb_version());
     if (gethostname(out->host, sizeof out->host - 1) != 0 || !out->host[0])
         snprintf(out->host, sizeof out->host, "localhost");

@@ -1,9 +1,9 @@
 /* The verdict on what was seen of the ranks, by rules in their order: hang.h. */
 #include <jansson.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "fleet/hang.h"
 #include "fleet/hang/wavefront.h"
@@ -368,15 +368,13 @@ static bool find_waiting(struct prb_hang *hang)
 
 static void find_since(struct prb_hang *hang)
 {
-    struct timespec now;
     double begun = 0;
-    clock_gettime(CLOCK_REALTIME, &now);
     for (size_t i = 0; i < hang->count; i++) {
         const struct prb_hang_group *group = prb_wavefront_open(&hang->ranks[i]);
         if (group && group->begun > 0 && (begun <= 0 || group->begun < begun))
             begun = group->begun;
     }
-    hang->since = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - begun;
+    hang->since = prb_clock_epoch_s() - begun;
     hang->since_exact = begun > 0 && hang->since >= hang->span;
     if (!hang->since_exact)
         hang->since = hang->span;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json_text.h"
@@ -42,13 +41,6 @@ struct prb_publisher {
     bool first; /* what was written before an agent began is not its to tell */
     char told[200];
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void say(struct prb_publisher *publisher, const char *text)
 {
@@ -294,7 +286,7 @@ static void settled(struct prb_publisher *publisher, const struct prb_placed *pr
 static bool settle(struct prb_publisher *publisher, const struct prb_placed *process,
                    struct prb_place *place, struct batch *batch, struct prb_error *err)
 {
-    bool known = false, asked = place->asked, old = now_s() - place->sent > REMEMBERS;
+    bool known = false, asked = place->asked, old = prb_clock_epoch_s() - place->sent > REMEMBERS;
     if (!place->next.count)
         return true;
     if (place->rows.data) {
@@ -342,7 +334,7 @@ static bool publish_some(struct prb_publisher *publisher, const struct prb_place
         return true;
     }
     place->lost = counts.lost;
-    place->sent = now_s();
+    place->sent = prb_clock_epoch_s();
     prb_place_save(&publisher->places, process, place);
     if (!send_batch(publisher, process, place, batch, counts.lost, &known, err))
         return false;

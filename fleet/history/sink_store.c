@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "fleet/history/sink.h"
 #include "store/file.h"
 
@@ -18,13 +18,6 @@ struct store {
     struct prb_packer *packer;
     bool named; /* the file knows its job */
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static bool begin(struct prb_sink *sink, uint64_t stream, uint64_t *position, bool *again,
                   struct prb_error *err)
@@ -99,7 +92,7 @@ static bool write_rows(struct store *store, const struct prb_store_shape *shape,
 {
     PRB_AUTO(prb_buf) struct prb_buf bytes = {0};
     struct prb_store_chunk made;
-    double now = now_s();
+    double now = prb_clock_epoch_s();
     struct prb_store_new_chunk chunk = {.process = process, .first = now, .last = now};
     size_t column = prb_store_time_column(shape->columns, shape->count);
     double least, most;
@@ -126,7 +119,7 @@ static bool write_lost(struct store *store, const struct prb_taken *taken, int64
         return true;
     snprintf(name, sizeof name, "%s.%s", taken->schema, taken->name);
     struct prb_store_gap gap = {
-        .table = name, .process = process, .to = now_s(), .rows = (int64_t)taken->lost};
+        .table = name, .process = process, .to = prb_clock_epoch_s(), .rows = (int64_t)taken->lost};
     return prb_store_add_gap(store->file, &gap, err);
 }
 

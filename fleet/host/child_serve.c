@@ -39,13 +39,6 @@ static void close_seat(struct prb_fleet_seat *seat)
     seat->target = NULL;
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static enum prb_coverage_state state_of(const struct prb_error *why)
 {
     return why->code == PRB_GONE || why->code == PRB_NOT_FOUND ? PRB_COVERAGE_GONE
@@ -59,7 +52,8 @@ static bool look(struct prb_fleet_seat *seat, const struct prb_fleet_request *re
     struct prb_error why = {0};
     double begun = prb_clock_s();
     struct prb_fleet_state state = {.rank = seat->member.rank, .pid = seat->member.pid};
-    struct prb_fleet_reply reply = {.clock = now_s(), .states = &state, .state_count = 1};
+    struct prb_fleet_reply reply = {
+        .clock = prb_clock_epoch_s(), .states = &state, .state_count = 1};
     struct prb_fleet_part whole = {.rank = seat->member.rank};
     seat->budget = request->budget;
     seat->max_bytes = request->max_bytes;

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -413,10 +412,8 @@ static bool merge(struct work *work, struct prb_buf *merged, struct prb_error *e
 static bool answer(struct prb_fleet_host *host, struct work *work, bool (*go_on)(void *),
                    void *context, struct prb_buf *out, struct prb_error *err)
 {
-    struct timespec now;
     PRB_AUTO(prb_buf) struct prb_buf merged = {0};
-    clock_gettime(CLOCK_REALTIME, &now);
-    work->reply.clock = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    work->reply.clock = prb_clock_epoch_s();
     snprintf(work->reply.host, sizeof work->reply.host, "%s", host->name);
     bool ok = ask_all(host, work, err) && wait_all(work, go_on, context, err);
     if (ok)

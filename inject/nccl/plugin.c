@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "inject/nccl/events.h"
 #include "inject/nccl/host.h"
 #include "inject/nccl/interface.h"
@@ -51,20 +51,6 @@ static struct {
 } count;
 
 #define COUNT(of) atomic_fetch_add_explicit(&count.of, 1, memory_order_relaxed)
-
-static uint64_t monotonic(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static int64_t wall(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void copy_name(char out[NAME], const char *name)
 {
@@ -186,7 +172,7 @@ static void write_counters(void)
 {
     struct row row;
     uint64_t used = atomic_load(&prb_nccl_state.next);
-    begin_row(&row, wall());
+    begin_row(&row, prb_clock_epoch_ns());
     put_unless(&row, prb_nccl_state.rank < 0, prb_nccl_state.rank);
     put(&row, (int64_t)count.colls);
     put(&row, (int64_t)count.p2ps);
@@ -253,7 +239,7 @@ static struct prb_nccl_event *take(int type, const struct prb_nccl_comm *comm, u
     event->parent = parent;
     event->type = type;
     event->comm = comm;
-    event->began = monotonic();
+    event->began = prb_clock_ns();
     return event;
 }
 
@@ -272,7 +258,7 @@ static void finish(struct prb_nccl_event *event)
 static void start_coll(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     bool p2p = event->type == NCCL_P2P;
-    event->wall = wall();
+    event->wall = prb_clock_epoch_ns();
     event->coll.seq = p2p ? 0 : told->coll.seq;
     event->coll.count = p2p ? told->p2p.count : told->coll.count;
     event->coll.peer = p2p ? told->p2p.peer : -1;
@@ -290,7 +276,7 @@ static void start_coll(struct prb_nccl_event *event, const struct nccl_event *to
 
 static void start_proxy(struct prb_nccl_event *event, const struct nccl_event *told)
 {
-    event->wall = wall();
+    event->wall = prb_clock_epoch_ns();
     event->proxy.channel = told->proxy_op.channel;
     event->proxy.peer = told->proxy_op.peer;
     event->proxy.is_send = told->proxy_op.is_send != 0;
@@ -314,7 +300,7 @@ static void start_kernel(struct prb_nccl_event *event, const struct nccl_event *
 static void start_net(struct prb_nccl_event *event, const struct nccl_event *told)
 {
     const struct nccl_net_ib *queue = told->net.data;
-    event->wall = wall();
+    event->wall = prb_clock_epoch_ns();
     if (told->net.id != NCCL_NET_IB_1 || !queue || queue->type != NCCL_NET_QUEUE)
         return;
     event->net.known = true;
@@ -477,7 +463,7 @@ static int start_5(void *context, void **handle, struct nccl_event *told)
 static int stop(void *handle)
 {
     struct prb_nccl_event *event = find((uintptr_t)handle);
-    uint64_t now = monotonic();
+    uint64_t now = prb_clock_ns();
     if (!event)
         return 0;
     bool first = !event->stopped;
@@ -521,7 +507,7 @@ static int record(void *handle, int state, union nccl_state *arguments)
     if (!event)
         return 0;
     if (event->type == NCCL_PROXY_STEP && !event->stopped && wait >= 0) {
-        step_enters(event, wait, monotonic());
+        step_enters(event, wait, prb_clock_ns());
         if (arguments && arguments->bytes)
             event->bytes = arguments->bytes;
     }
@@ -610,7 +596,7 @@ void prb_nccl_switch(const struct prb_nccl_host *to, int mask, uint64_t least_by
     }
     atomic_store(&least, least_bytes);
     if (!atomic_load(&prb_nccl_state.wanted))
-        atomic_store(&prb_nccl_state.since, monotonic());
+        atomic_store(&prb_nccl_state.since, prb_clock_ns());
     atomic_store(&prb_nccl_state.wanted, to ? mask : 0);
     unsigned made = atomic_load(&comm_count);
     for (unsigned i = 0; i < made && i < COMMS; i++)

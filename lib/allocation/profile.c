@@ -1,21 +1,13 @@
 /* Sampled allocations as a profile: stacks, with blocks and bytes, in all formats of profiles. */
 #include "profile/profile.h"
 
-#include <time.h>
-
 #include "allocation/allocation.h"
+#include "base/clock.h"
 #include "base/hash_map.h"
 #include "base/real.h"
 
 #define CUT "(outer frames left out)"
 #define NS_PER_S 1e9
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 struct prb_allocations *prb_allocations_take(struct prb_target *target, struct prb_error *err)
 {
@@ -23,7 +15,7 @@ struct prb_allocations *prb_allocations_take(struct prb_target *target, struct p
     if (!allocations)
         return PRB_NULL(prb_nomem(err));
     if (prb_allocations_read(target, allocations, err)) {
-        allocations->taken = now_s();
+        allocations->taken = prb_clock_epoch_s();
         return allocations;
     }
     free(allocations);

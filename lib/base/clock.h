@@ -1,6 +1,7 @@
 /*
- * The monotonic clock: clock_gettime(2), CLOCK_MONOTONIC, which counts from the machine's start and
- * stands while that sleeps.
+ * Two clocks of clock_gettime(2).  The monotonic one counts from the machine's start and stands while
+ * that sleeps: how long something took, and how long to wait.  The epoch's may be set at any moment:
+ * when something was.
  */
 #ifndef PRB_BASE_CLOCK_H
 #define PRB_BASE_CLOCK_H
@@ -23,6 +24,22 @@ static inline double prb_clock_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ns since the epoch */
+static inline int64_t prb_clock_epoch_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* s since the epoch */
+static inline double prb_clock_epoch_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 

@@ -8,18 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "collect/parts.h"
 #include "ring/folder.h"
 #include "store/folder.h"
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 /* ---- files ---- */
 
@@ -288,7 +282,7 @@ static bool move_one(struct prb_collection *collection, struct prb_collected *pr
     prb_collect_host_free(process->host);
     process->host = NULL;
     if (process->process.ended == 0)
-        process->process.ended = now();
+        process->process.ended = prb_clock_epoch_s();
     if (!note(process, err)) {
         prb_store_rollback(process->file);
         return false;

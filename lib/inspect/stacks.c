@@ -3,8 +3,8 @@
  * frames.
  */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "inspect/reading.h"
 #include "native/stop_all.h"
 
@@ -394,10 +394,7 @@ static bool take_all(struct prb_target *target, const struct prb_stack_options *
 
 void prb_reading_time(struct prb_target *target, double *out)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    *out = prb_proc_exists(target->proc) ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec
-                                         : prb_proc_time(target->proc);
+    *out = prb_proc_exists(target->proc) ? prb_clock_epoch_s() : prb_proc_time(target->proc);
 }
 
 void prb_reading_info(struct prb_arena *arena, const struct prb_target_info *info,

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/new_file.h"
 #include "proc/core_file.h"
@@ -163,9 +163,7 @@ static bool keep_own_texts(struct prb_proc *proc, const struct prb_maps *maps,
                            const struct prb_saved_task *tasks, size_t count)
 {
     PRB_AUTO(prb_buf) struct prb_buf info = {0}, masks = {0}, ids = {0};
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    double time = proc->time ? proc->time : (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    double time = proc->time ? proc->time : prb_clock_epoch_s();
     prb_buf_addf(&info, "version %s\nformat %d\ntime %.6f\npid %d\n", prb_version(),
                  PRB_SNAPSHOT_FORMAT, time, (int)proc->pid);
     prb_buf_adds(&masks, "");

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "proc/stat.h"
 #include "ring/folder.h"
@@ -235,9 +235,7 @@ size_t prb_ring_sweep(const char *data_dir, double retention, uint64_t bytes_max
     PRB_AUTO_FREE struct dead *dead = NULL;
     size_t count = 0, cap = 0, removed = 0;
     uint64_t bytes = 0;
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    double now = (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    double now = prb_clock_epoch_s();
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (!PRB_GROW(dead, count, cap))
             return 0;

@@ -3,8 +3,8 @@
  * cache lines that no other thread writes to: no atomic read-modify-write, no system call.
  */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "ring/columns.h"
 #include "ring/writer.h"
 
@@ -14,13 +14,6 @@ static bool drop(struct prb_ring_table *table)
 {
     atomic_fetch_add_explicit(&table->head->dropped, 1, memory_order_relaxed);
     return false;
-}
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 /* How many bytes of each text are written, max at most; returns the bytes of all. */
@@ -157,7 +150,7 @@ bool prb_ring_write_cells(struct prb_ring_table *table, const int64_t *cells, in
 
 bool prb_ring_write(struct prb_ring_table *table, const struct prb_ring_value *values)
 {
-    return prb_ring_write_at(table, values, now());
+    return prb_ring_write_at(table, values, prb_clock_epoch_ns());
 }
 
 /* ---- packed rows ---- */

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/syscalls.h"
 #include "sample/children.h"
 #include "sample/process.h"
@@ -38,17 +39,17 @@ struct prb_profiler {
     struct prb_error last; /* why the last sample failed */
 };
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t thread_cpu_ns(void)
 {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 /* Since the profile's start, pauses left out. */
 static uint64_t profile_now(const struct prb_profiler *profiler)
 {
-    return clock_ns(CLOCK_MONOTONIC) - profiler->start - profiler->paused;
+    return prb_clock_ns() - profiler->start - profiler->paused;
 }
 
 struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options,
@@ -74,9 +75,9 @@ struct prb_profiler *prb_profiler_new(const struct prb_profiler_options *options
     profile->rate = rate;
     profile->mode = profiler->options.mode;
     profile->native = profiler->options.native;
-    profile->start = 1e-9 * (double)clock_ns(CLOCK_REALTIME);
+    profile->start = prb_clock_epoch_s();
     profiler->box->timeline.wanted = profiler->options.timeline;
-    profiler->start = profiler->stopped = clock_ns(CLOCK_MONOTONIC);
+    profiler->start = profiler->stopped = prb_clock_ns();
     profiler->random = profiler->start | 1;
     return profiler;
 }
@@ -201,12 +202,12 @@ static bool sample_all(struct prb_profiler *profiler)
 /* The CPU time of the calling thread since then (ns) was for sampling. */
 static void add_cpu(struct prb_profiler *profiler, uint64_t since)
 {
-    profiler->box->profile.cpu += 1e-9 * (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
+    profiler->box->profile.cpu += 1e-9 * (double)(thread_cpu_ns() - since);
 }
 
 bool prb_profiler_sample(struct prb_profiler *profiler, struct prb_error *err)
 {
-    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu = thread_cpu_ns();
     bool any = sample_all(profiler);
     add_cpu(profiler, cpu);
     if (!any && err)
@@ -325,17 +326,17 @@ static int exact_sleeps(int ns)
 bool prb_profiler_run(struct prb_profiler *profiler, double seconds, int wake,
                       prb_profile_progress_fn *progress, void *context, struct prb_error *err)
 {
-    profiler->paused += clock_ns(CLOCK_MONOTONIC) - profiler->stopped;
+    profiler->paused += prb_clock_ns() - profiler->stopped;
     struct clock clock = {.period = (uint64_t)(1e9 / profiler->options.rate), .wake = wake};
     clock.start = clock.due = profile_now(profiler);
     clock.end = seconds > 0 ? clock.start + (uint64_t)(seconds * 1e9) : UINT64_MAX;
     int slack = exact_sleeps(1);
-    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu = thread_cpu_ns();
     bool any = loop(profiler, &clock, progress, context);
     add_cpu(profiler, cpu);
     if (slack > 0)
         exact_sleeps(slack);
-    profiler->stopped = clock_ns(CLOCK_MONOTONIC);
+    profiler->stopped = prb_clock_ns();
     profiler->box->profile.seconds = 1e-9 * (double)profile_now(profiler);
     if (!any && !profiler->box->profile.samples && profiler->last.code) {
         if (err)

@@ -1,16 +1,8 @@
 /* What one statement sees: rows of each table once, all stacks once, one time. */
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "sql/db.h"
-
-static double seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 #define ASK_SECONDS 0.02 /* between two questions to the watcher */
 
@@ -73,7 +65,7 @@ static void warn_of_time(struct prb_db *db)
 double prb_db_time(struct prb_db *db)
 {
     if (db->view.time == 0) {
-        db->view.time = seconds(CLOCK_REALTIME);
+        db->view.time = prb_clock_epoch_s();
         if (db->profile)
             warn_of_time(db);
     }

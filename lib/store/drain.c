@@ -1,11 +1,11 @@
 /* See drain.h. */
 #include "store/drain.h"
+#include "base/clock.h"
 #include "base/real.h"
 #include "store/file_parts.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 #define READ_MAX ((uint64_t)1 << 20) /* bytes of rows in one transaction */
 
@@ -75,18 +75,12 @@ static bool add_row(void *context, const struct prb_ring_value *values)
            (prb_store_rows_count(draining->rows) < PRB_STORE_CHUNK_ROWS || write_chunk(draining));
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* Rows that nobody can have any more; when they were written is known only roughly. */
 static bool write_gap(struct draining *draining, uint64_t lost)
 {
     char name[2 * PRB_RING_NAME_MAX + 2];
-    struct prb_store_gap gap = {.table = name, .process = draining->process, .to = now()};
+    struct prb_store_gap gap = {
+        .table = name, .process = draining->process, .to = prb_clock_epoch_s()};
     snprintf(name, sizeof name, "%s.%s", draining->shape.schema, draining->shape.name);
     gap.rows = lost < INT64_MAX ? (int64_t)lost : INT64_MAX;
     gap.from = prb_store_last_time(draining->file, draining->shape.id, draining->process);

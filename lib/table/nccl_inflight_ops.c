@@ -216,11 +216,8 @@ static void put(struct prb_rows *rows, const struct flight *flight, size_t index
 
 static void tell_time(struct prb_proc *proc, struct flight *flight)
 {
-    struct timespec now;
     double time = prb_proc_time(proc);
-    clock_gettime(CLOCK_REALTIME, &now);
-    flight->wall =
-        time > 0 ? (int64_t)(time * 1e9) : (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
+    flight->wall = time > 0 ? (int64_t)(time * 1e9) : prb_clock_epoch_ns();
     flight->now = time > 0 ? 0 : prb_clock_ns();
 }
 

@@ -287,13 +287,6 @@ static void read_clock(struct sampling *sampling, struct prb_step_clock *clock, 
     prb_step_clock_read(clock, now, sampling->runtime, thread);
 }
 
-static double wall_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* From 0 to 1; x is not 0. */
 static double at_random(uint64_t *x)
 {
@@ -362,7 +355,7 @@ bool prb_phases_take(struct prb_target *target, double seconds, double rate,
                      struct prb_phases *out, struct prb_error *err)
 {
     const struct prb_runtime *runtime = &target->runtimes[0];
-    PRB_AUTO(prb_phases) struct prb_phases phases = {.begin = wall_s()};
+    PRB_AUTO(prb_phases) struct prb_phases phases = {.begin = prb_clock_epoch_s()};
     PRB_AUTO(sampling) struct sampling sampling = {.runtime = runtime};
     sampling.objects = prb_objects_new(runtime->py, err);
     sampling.codes = sampling.objects ? prb_view_new(target->mem, UNIT, err) : NULL;
@@ -373,7 +366,7 @@ bool prb_phases_take(struct prb_target *target, double seconds, double rate,
         return false;
     if (!finish(&sampling, &phases))
         return prb_nomem(err);
-    phases.end = wall_s();
+    phases.end = prb_clock_epoch_s();
     *out = phases;
     phases = (struct prb_phases){0};
     return true;

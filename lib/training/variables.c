@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -198,13 +197,6 @@ static int64_t *clock_values(struct watching *watching, const struct prb_raw_thr
     return values;
 }
 
-static double wall_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static bool keep(struct watching *watching, size_t w, const struct prb_raw_thread *thread,
                  const char *function, const struct reading *reading, const struct moment *moment)
 {
@@ -215,7 +207,7 @@ static bool keep(struct watching *watching, size_t w, const struct prb_raw_threa
     struct prb_variable_value *item = &out->items[out->count];
     *item = (struct prb_variable_value){
         .watched = w,
-        .at = wall_s(),
+        .at = prb_clock_epoch_s(),
         .native_id = thread->native_id,
         .function = prb_arena_strdup(&out->arena, function),
         .type = prb_arena_strdup(&out->arena, reading->type.data),

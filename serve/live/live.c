@@ -117,13 +117,6 @@ static void release(struct value *value)
     free(value);
 }
 
-static double epoch_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Takes the body. */
 static struct value *value_of(struct prb_answer *answer)
 {
@@ -131,7 +124,7 @@ static struct value *value_of(struct prb_answer *answer)
     if (!value)
         return NULL;
     value->shares = 1;
-    value->time = epoch_s();
+    value->time = prb_clock_epoch_s();
     value->body = answer->body;
     answer->body = (struct prb_buf){0};
     const char *same = *answer->etag ? answer->etag : value->body.data;

@@ -171,13 +171,6 @@ static void note_usage(struct watched *item, struct moment *moment, double now)
     item->at = now;
 }
 
-static double epoch_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static bool begin_profiler(struct watched *item, struct prb_error *err)
 {
     const struct prb_profiler_options options = {.mode = PRB_PROFILE_WALL,
@@ -266,7 +259,7 @@ static void look(struct watched *item)
     if (item->moment_count - item->moment_first > PRB_WATCH_MOMENTS)
         item->moment_first = item->moment_count - PRB_WATCH_MOMENTS;
     struct moment *moment = item->moments + number % PRB_WATCH_MOMENTS;
-    *moment = (struct moment){.time = epoch_s(),
+    *moment = (struct moment){.time = prb_clock_epoch_s(),
                               .from = item->change_count,
                               .to = item->change_count,
                               .cpu = -1,
@@ -684,9 +677,9 @@ static json_t *write_history(struct watched *item, double after, double until, d
     free(writer.thread_at);
     if (last_out)
         *last_out = last;
-    return json_pack("{s:f,s:f,s:o,s:o,s:o,s:o}", "time", epoch_s(), "every", PRB_WATCH_EVERY,
-                     "frames", writer.frames, "stacks", writer.stacks, "threads", writer.threads,
-                     "moments", writer.moments);
+    return json_pack("{s:f,s:f,s:o,s:o,s:o,s:o}", "time", prb_clock_epoch_s(), "every",
+                     PRB_WATCH_EVERY, "frames", writer.frames, "stacks", writer.stacks, "threads",
+                     writer.threads, "moments", writer.moments);
 }
 
 json_t *prb_watch_history(struct prb_watch *watch, pid_t pid, uint64_t started, double after,

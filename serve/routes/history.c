@@ -3,19 +3,14 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "serve/doors/life.h"
 #include "serve/live/watch.h"
 #include "serve/work/targets.h"
 
 /* Seconds since the epoch; 0 and less: from now on. */
-static double moment(double time)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return time > 0 ? time : (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + time;
-}
+static double moment(double time) { return time > 0 ? time : prb_clock_epoch_s() + time; }
 
 /* Nobody has looked at it: it has ended, it is not ours to look at, or it is too new. */
 static bool never_seen(const struct prb_serve_job *job, struct prb_error *err)

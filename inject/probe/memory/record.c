@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "inject/probe/libc.h"
@@ -134,13 +133,6 @@ static bool have_private(void)
     if (record.private)
         madvise(record.private, sizeof *record.private, MADV_DONTFORK);
     return record.private;
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* ---- the period ---- */
@@ -548,7 +540,7 @@ static void begin_region(const struct shape *shape)
     struct prb_region *region = record.region;
     region->size = sizeof *region;
     region->pid = getpid();
-    region->since = now_s();
+    region->since = prb_clock_epoch_s();
     region->interval = 1;
     region->site_place = shape->sites;
     region->frame_place = shape->frames;
@@ -590,7 +582,7 @@ void prb_memory_record_end(void)
     __atomic_store_n(&prb_memory_words.epoch, 0, __ATOMIC_RELEASE);
     memset(prb_memory_words.filter, 0, sizeof prb_memory_words.filter);
     if (record.region && !record.region->until)
-        record.region->until = now_s();
+        record.region->until = prb_clock_epoch_s();
     unlock(NULL);
 }
 

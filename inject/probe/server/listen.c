@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/log.h"
 #include "inject/probe/own_fds.h"
@@ -69,12 +70,7 @@ int prb_listen_wake(struct prb_error *err)
     return fd;
 }
 
-double prb_listen_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
+double prb_listen_time(void) { return prb_clock_epoch_s(); }
 
 /* The command name of a peer; it may hold anything. */
 static void name_of(pid_t pid, char out[32])

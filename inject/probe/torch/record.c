@@ -1,6 +1,7 @@
 /* Rows of what the hooks saw, into the rings of training/trace.h. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "inject/probe/tables/tables.h"
 #include "inject/probe/torch/torch.h"
 
@@ -53,14 +54,13 @@ static void set_epoch(void)
     uint64_t least = UINT64_MAX;
     int64_t found = 0;
     for (int look = 0; look < LOOKS && least > NEAR_NS; look++) {
-        struct timespec wall;
         uint64_t before = prb_clock_ns();
-        clock_gettime(CLOCK_REALTIME, &wall);
+        int64_t wall = prb_clock_epoch_ns();
         uint64_t took = prb_clock_ns() - before;
         if (took >= least)
             continue;
         least = took;
-        found = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)(before + took / 2);
+        found = wall - (int64_t)(before + took / 2);
     }
     epoch = found;
 }

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/tables/tables.h"
 #include "inject/probe/torch/frames.h"
@@ -40,13 +40,6 @@ static void acquire(void)
         sched_yield();
 }
 static void release(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
-
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* With the lock. */
 static int64_t thread_id(void)
@@ -177,7 +170,8 @@ static const char *function_of(const struct prb_watch_variable *variable)
 /* With the lock: the values that were read become rows of a step. */
 static void flush(int64_t step, unsigned micro_step, unsigned arming)
 {
-    struct row row = {.time = wall_ns(), .step = step, .micro_step = micro_step, .arming = arming};
+    struct row row = {
+        .time = prb_clock_epoch_ns(), .step = step, .micro_step = micro_step, .arming = arming};
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
         if (!variable->read || !is_shown(variable))
@@ -394,7 +388,7 @@ static void on_moment(const struct prb_torch_now *now)
     struct prb_py *unreferred = NULL;
     acquire();
     if (list) {
-        last_moment = wall_ns();
+        last_moment = prb_clock_epoch_ns();
         write_arrived();
         read_stack(&(struct reading){.gil = now->gil, .ends = ends});
         unreferred = prb_watch_rate_at(now);
@@ -430,7 +424,7 @@ bool prb_watch_knows(const char *code)
 /* With the lock: what a return read becomes rows of no step. */
 static void flush_returned(unsigned function)
 {
-    struct row row = {.time = wall_ns(), .step = -1, .asked = true};
+    struct row row = {.time = prb_clock_epoch_ns(), .step = -1, .asked = true};
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
         if (variable->function != function || !variable->read || !variable->by_return)
@@ -449,7 +443,8 @@ void prb_watch_returned(const char *frame, const char *code)
     bool torch = atomic_load_explicit(&prb_torch.on, memory_order_relaxed);
     bool ends_step = false;
     write_arrived();
-    bool none = last_moment <= 0, steps = torch && !none && wall_ns() - last_moment < QUIET_NS;
+    bool none = last_moment <= 0,
+         steps = torch && !none && prb_clock_epoch_ns() - last_moment < QUIET_NS;
     for (unsigned i = 0; list && i < list->function_count; i++) {
         if (!prb_watch_is(&list->functions[i], code))
             continue;
@@ -497,7 +492,8 @@ struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
     last_moment = 0;
     forget_waiting();
     prb_watch_rate_begin();
-    const struct row row = {.time = wall_ns(), .step = -1, .asked = true, .begins = true};
+    const struct row row = {
+        .time = prb_clock_epoch_ns(), .step = -1, .asked = true, .begins = true};
     const struct prb_watch_value nothing = {.bound = false};
     for (unsigned i = 0; new && i < new->variable_count; i++)
         if (new->variables[i].asked)

@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "inspect/target.h"
 #include "ring/columns.h"
 #include "table/recorded/each.h"
@@ -72,9 +72,7 @@ bool prb_rows_host_each(struct prb_rows *rows, const char *ring, const char *col
 
 bool prb_rows_host_is_kept(struct prb_rows *rows, double latest)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return !prb_rows_target(rows) || fabs((double)now.tv_sec - latest) < FRESH;
+    return !prb_rows_target(rows) || fabs(prb_clock_epoch_s() - latest) < FRESH;
 }
 
 void prb_row_kept(struct prb_rows *rows, enum prb_ring_type type,

@@ -1,16 +1,10 @@
 /* Columns of a moment: see moment_columns.h. */
 #include "table/shared/moment_columns.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "inspect/target.h"
 
-void prb_row_now(struct prb_rows *rows)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    prb_row_real(rows, (double)now.tv_sec + (double)now.tv_nsec * 1e-9);
-}
+void prb_row_now(struct prb_rows *rows) { prb_row_real(rows, prb_clock_epoch_s()); }
 
 void prb_row_moment(struct prb_rows *rows)
 {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "inject/control.h"
 #include "inject/inject.h"
 #include "inspect/target.h"
@@ -50,7 +50,6 @@ bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct
     pid_t pid = (pid_t)target->info.pid;
     struct prb_inject_report report;
     struct prb_process process = {0};
-    struct timespec now;
     if (prb_target_info(target)->kind != PRB_TARGET_PROCESS)
         return prb_fail(err, PRB_USAGE,
                         "the Flight Recorder can be read from a process that lives only");
@@ -59,11 +58,9 @@ bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct
         return false;
     if (!report.already)
         prb_rows_warn(rows, "the probe was loaded into process %d for this", (int)pid);
-    clock_gettime(CLOCK_REALTIME, &now);
     prb_process_ranks(target->proc, &process);
-    *out = (struct prb_recording){.time = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
-                                  .rank = process.rank,
-                                  .world_size = process.world_size};
+    *out = (struct prb_recording){
+        .time = prb_clock_epoch_s(), .rank = process.rank, .world_size = process.world_size};
     PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
     if (!prb_control_recorder(control, prb_rows_in_time, rows, &recorder, err)) {
         prb_explain_gil(pid, err);
