@@ -8,9 +8,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/syscalls.h"
 #include "cli/debug/dump.h"
 #include "cli/look/stacks.h"
@@ -41,23 +41,18 @@ static int open_error_stream(pid_t pid, struct prb_error *err)
     return -1;
 }
 
-static int milliseconds_left(const struct timespec *until)
+static int milliseconds_left(double until)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t left =
-        (until->tv_sec - now.tv_sec) * INT64_C(1000) + (until->tv_nsec - now.tv_nsec) / 1000000;
-    return left > 0 ? (int)left : 0;
+    double left = until - prb_clock_s();
+    return left > 0 ? (int)(left * 1e3) : 0;
 }
 
 static bool write_all(int fd, const char *text, size_t length, struct prb_error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += WRITE_SECONDS;
+    double until = prb_clock_s() + WRITE_SECONDS;
     for (size_t done = 0; done < length;) {
         struct pollfd ready = {.fd = fd, .events = POLLOUT};
-        int polled = poll(&ready, 1, milliseconds_left(&until));
+        int polled = poll(&ready, 1, milliseconds_left(until));
         if (polled < 0 && errno == EINTR)
             continue;
         if (polled == 0)

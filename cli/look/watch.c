@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/syscalls.h"
 #include "cli/command.h"
 #include "cli/ends.h"
@@ -46,26 +47,13 @@ static void leave(void) { fputs("\033[?7h" SHOW_CURSOR FIRST_SCREEN, stdout); }
 
 enum wait_end { WAIT_TIME, WAIT_USER, WAIT_TARGET };
 
-static enum wait_end wait_until(const struct timespec *deadline, int signals, int process)
+static enum wait_end wait_until(double deadline, int signals, int process)
 {
     struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = process, .events = POLLIN}};
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    struct timespec rest = {deadline->tv_sec - now.tv_sec, deadline->tv_nsec - now.tv_nsec};
-    if (rest.tv_nsec < 0)
-        rest.tv_sec--, rest.tv_nsec += 1000000000;
-    if (rest.tv_sec < 0)
-        rest = (struct timespec){0};
+    double left = deadline - prb_clock_s();
+    struct timespec rest = prb_clock_timespec(left > 0 ? left : 0);
     ppoll(fds, 2, &rest, NULL);
     return fds[0].revents ? WAIT_USER : fds[1].revents ? WAIT_TARGET : WAIT_TIME;
-}
-
-static void add_seconds(struct timespec *time, double seconds)
-{
-    time->tv_sec += (time_t)seconds;
-    time->tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (time->tv_nsec >= 1000000000)
-        time->tv_sec++, time->tv_nsec -= 1000000000;
 }
 
 static bool draw_once(bool terminal, prb_watch_fn *draw, void *context, struct prb_error *err)
@@ -96,15 +84,14 @@ static bool ended(int process)
 static bool loop(double seconds, int signals, int process, bool terminal, prb_watch_fn *draw,
                  void *context, enum wait_end *end_out, struct prb_error *err)
 {
-    struct timespec next;
-    clock_gettime(CLOCK_MONOTONIC, &next);
+    double next = prb_clock_s();
     for (*end_out = WAIT_TIME; *end_out == WAIT_TIME;
-         *end_out = wait_until(&next, signals, process)) {
+         *end_out = wait_until(next, signals, process)) {
         if (!draw_once(terminal, draw, context, err)) {
             *end_out = WAIT_TARGET;
             return ended(process);
         }
-        add_seconds(&next, seconds);
+        next += seconds;
     }
     return true;
 }

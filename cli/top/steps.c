@@ -252,15 +252,7 @@ static bool ask(struct follower *follower, struct prb_steps_row *row, struct prb
 /* True: it was ended. */
 static bool sleep_for(struct prb_steps *steps, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    double whole = (double)(time_t)seconds;
-    until.tv_sec += (time_t)whole;
-    until.tv_nsec += (long)((seconds - whole) * 1e9);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = prb_clock_timespec(prb_clock_s() + seconds);
     pthread_mutex_lock(&steps->lock);
     while (!steps->ending && pthread_cond_timedwait(&steps->end, &steps->lock, &until) == 0)
         continue;

@@ -362,9 +362,7 @@ void prb_dap_program_let_go(struct prb_dap_program *program)
 
 bool prb_dap_program_status(struct prb_dap_program *program, int *status_out)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += DRAIN_S;
+    struct timespec until = prb_clock_timespec(prb_clock_s() + DRAIN_S);
     pthread_mutex_lock(&program->lock);
     while (program->reading && !program->drained)
         if (pthread_cond_timedwait(&program->changed, &program->lock, &until) == ETIMEDOUT)

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "dap/client/wire.h"
 
@@ -27,29 +27,13 @@ struct prb_dap_outbox {
     json_int_t last;        /* seq */
     unsigned long dropped;  /* since the last note */
     bool started, ending, is_lost, is_socket;
-    struct timespec deadline; /* of ending */
+    double deadline; /* s, monotonic: of ending */
 };
-
-static bool is_past(const struct timespec *when)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > when->tv_sec ||
-           (now.tv_sec == when->tv_sec && now.tv_nsec >= when->tv_nsec);
-}
-
-static void add_ms(struct timespec *when, long ms)
-{
-    when->tv_sec += ms / 1000;
-    when->tv_nsec += ms % 1000 * 1000000;
-    when->tv_sec += when->tv_nsec / 1000000000;
-    when->tv_nsec %= 1000000000;
-}
 
 static bool must_stop(struct prb_dap_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
-    bool stop = outbox->ending && is_past(&outbox->deadline);
+    bool stop = outbox->ending && prb_clock_s() >= outbox->deadline;
     pthread_mutex_unlock(&outbox->lock);
     return stop;
 }
@@ -142,8 +126,7 @@ void prb_dap_outbox_close(struct prb_dap_outbox *outbox, int wait_ms)
         return;
     pthread_mutex_lock(&outbox->lock);
     outbox->ending = true;
-    clock_gettime(CLOCK_MONOTONIC, &outbox->deadline);
-    add_ms(&outbox->deadline, wait_ms);
+    outbox->deadline = prb_clock_s() + wait_ms * 1e-3;
     pthread_cond_broadcast(&outbox->changed);
     pthread_mutex_unlock(&outbox->lock);
     if (outbox->started)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "dap/server/server.h"
 #include "proc/stat.h"
@@ -147,11 +148,10 @@ static bool is_client_gone(const struct prb_dap_session *session)
 static struct prb_dap_debuggee *find_settled(struct prb_dap_server *server, pid_t pid)
 {
     struct prb_dap_debuggee *debuggee;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now = prb_clock_s();
     while ((debuggee = find(server, pid)) && (debuggee->owner || !debuggee->backend)) {
-        struct timespec until = now;
-        until.tv_sec += debuggee->owner && !is_client_gone(debuggee->owner) ? MOMENT_S : LEAVING_S;
+        bool stays = debuggee->owner && !is_client_gone(debuggee->owner);
+        struct timespec until = prb_clock_timespec(now + (stays ? MOMENT_S : LEAVING_S));
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
             break;
     }

@@ -102,7 +102,6 @@ static bool admits(struct prb_dap_host *host, int in, struct prb_error *err)
 static bool make_room(struct prb_dap_server *server)
 {
     struct prb_dap_connection *oldest = NULL;
-    struct timespec until;
     if (server->strangers < PRB_DAP_STRANGERS_MAX)
         return true;
     for (struct prb_dap_connection *at = server->clients; at; at = at->next)
@@ -112,8 +111,7 @@ static bool make_room(struct prb_dap_server *server)
         oldest->closed = true;
         shutdown(oldest->fd, SHUT_RDWR);
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ROOM_S;
+    struct timespec until = prb_clock_timespec(prb_clock_s() + ROOM_S);
     while (server->strangers >= PRB_DAP_STRANGERS_MAX)
         if (pthread_cond_timedwait(&server->changed, &server->lock, &until) == ETIMEDOUT)
             return false;
@@ -236,9 +234,7 @@ static bool wait_for_clients(struct prb_dap_server *server, int target, struct p
 /* Wait for the sessions to end, then close the connections of the others. */
 static void end_sessions(struct prb_dap_server *server, double wait_s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)wait_s;
+    struct timespec until = prb_clock_timespec(prb_clock_s() + wait_s);
     pthread_mutex_lock(&server->lock);
     while (server->sessions && wait_s > 0 &&
            pthread_cond_timedwait(&server->changed, &server->lock, &until) != ETIMEDOUT)

@@ -27,11 +27,7 @@ static bool wait_until(struct prb_dap_countdown *countdown, unsigned stop, doubl
         double left = when - prb_clock_s();
         if (left <= 0)
             return true;
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        left += (double)until.tv_nsec / 1e9;
-        until.tv_sec += (time_t)left;
-        until.tv_nsec = (long)((left - (double)(time_t)left) * 1e9);
+        struct timespec until = prb_clock_epoch_in(left);
         pthread_cond_timedwait(&countdown->changed, &countdown->lock, &until);
     }
     return false;

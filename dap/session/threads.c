@@ -1,20 +1,17 @@
 /* The threads of a session: all start when the client is known, and end when the session does. */
 #include <time.h>
 
+#include "base/clock.h"
 #include "dap/session/queue.h"
 
 void prb_dap_session_wait(struct prb_dap_session *session, pthread_cond_t *condition,
                           double seconds)
 {
-    struct timespec until;
     if (seconds <= 0) {
         pthread_cond_wait(condition, &session->lock);
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &until);
-    long ns = until.tv_nsec + (long)(seconds * 1e9);
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
+    struct timespec until = prb_clock_epoch_in(seconds);
     pthread_cond_timedwait(condition, &session->lock, &until);
 }
 

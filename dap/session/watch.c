@@ -84,11 +84,7 @@ static void send_threads(struct prb_dap_session *session, json_t *these, const j
 
 static bool wait_a_moment(struct prb_dap_watch *watch)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ROUND_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = prb_clock_epoch_in(ROUND_MS * 1e-3);
     pthread_mutex_lock(&watch->lock);
     while (!watch->ending && !watch->look_now &&
            pthread_cond_timedwait(&watch->changed, &watch->lock, &until) != ETIMEDOUT)

@@ -197,10 +197,8 @@ static void on_closed(natsConnection *connection, void *context)
 /* False: it does not come, and libnats may still use the bus. */
 static bool wait_closed(struct prb_bus *bus)
 {
-    struct timespec until;
+    struct timespec until = prb_clock_epoch_in(CLOSES);
     int wait = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += CLOSES;
     pthread_mutex_lock(&bus->lock);
     while (!bus->closed && wait == 0)
         wait = pthread_cond_timedwait(&bus->end, &bus->lock, &until);
@@ -613,11 +611,7 @@ static struct letter *take_letter(struct prb_bus_inbox *inbox)
 bool prb_bus_inbox_next(struct prb_bus_inbox *inbox, double seconds, struct prb_bus_message *out,
                         struct prb_error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    double nanoseconds = (seconds > 0 ? seconds : 0) * 1e9 + (double)until.tv_nsec;
-    until.tv_sec += (time_t)(nanoseconds / 1e9);
-    until.tv_nsec = (long)(nanoseconds - 1e9 * (double)(time_t)(nanoseconds / 1e9));
+    struct timespec until = prb_clock_timespec(prb_clock_s() + (seconds > 0 ? seconds : 0));
     pthread_mutex_lock(&inbox->lock);
     struct letter *letter;
     int wait = 0;

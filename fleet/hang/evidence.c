@@ -2,7 +2,6 @@
 #include "fleet/hang/evidence.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -322,21 +321,12 @@ static json_t *compare(const struct view *first, const struct view *last)
                      "frames", frames_of(shown), "groups", last->groups);
 }
 
-static void wait_until(double at)
-{
-    double left = at - prb_clock_s();
-    if (left <= 0)
-        return;
-    struct timespec pause = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
-    nanosleep(&pause, NULL);
-}
-
 /* A view between the first and the last.  *moved: it, or one before it, shows movement. */
 static bool look_between(struct prb_target *target, const struct prb_evidence_options *options,
                          const struct view *first, int number, bool *moved, struct prb_error *err)
 {
     PRB_AUTO(view) struct view view = {0};
-    wait_until(first->at + number * options->every);
+    prb_clock_sleep_until(first->at + number * options->every);
     if (!take_view(target, options, &view, err))
         return false;
     PRB_AUTO(json_t) json_t *object = view.stacks->thread_count ? compare(first, &view) : NULL;
@@ -356,7 +346,7 @@ json_t *prb_evidence_take(struct prb_target *target, const struct prb_evidence_o
     for (int i = 1; i < views - 1 && first.stacks->thread_count; i++)
         if (!look_between(target, options, &first, i, &moved, err))
             return NULL;
-    wait_until(first.at + (views - 1) * options->every);
+    prb_clock_sleep_until(first.at + (views - 1) * options->every);
     if (!take_view(target, options, &last, err))
         return NULL;
     if (!first.stacks->thread_count || !last.stacks->thread_count)

@@ -26,8 +26,7 @@
 /* With the lock; until: prb_clock_ns. */
 static void wait_until(struct prb_debug *debug, pthread_cond_t *changed, uint64_t until)
 {
-    struct timespec time = {.tv_sec = (time_t)(until / 1000000000u),
-                            .tv_nsec = (long)(until % 1000000000u)};
+    struct timespec time = prb_clock_timespec_ns(until);
     pthread_cond_timedwait(changed, &debug->lock, &time);
 }
 

@@ -16,7 +16,7 @@
 
 #define ENVIRONMENT_MAX (1 << 20)
 #define FOLLOW_MS 1000
-#define END_WAIT 3 /* s, for a detach under way */
+#define END_WAIT 4 /* s, for a detach under way */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static pid_t configured; /* the process whose environment the settings are from */

@@ -43,17 +43,32 @@ static inline double prb_clock_epoch_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* A time of prb_clock_s() as clock_nanosleep(2) and pthread_cond_timedwait(3) take it. */
-static inline struct timespec prb_clock_at(double s)
+/* A time of prb_clock_s(), or how long, as libc takes it: pthread_cond_timedwait(3), ppoll(2). */
+static inline struct timespec prb_clock_timespec(double s)
 {
     time_t whole = (time_t)s;
     return (struct timespec){.tv_sec = whole, .tv_nsec = (long)((s - (double)whole) * 1e9)};
 }
 
+/* The same of prb_clock_ns(). */
+static inline struct timespec prb_clock_timespec_ns(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
+}
+
+/* So many s from now, of the epoch's clock: pthread_mutex_timedlock(3), and pthread_cond_timedwait(3)
+ * of a condition that prb_clock_cond_init has not made, take this. */
+static inline struct timespec prb_clock_epoch_in(double s)
+{
+    int64_t ns = prb_clock_epoch_ns() + (int64_t)(s * 1e9);
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
 /* Signals do not end it. */
 static inline void prb_clock_sleep_until(double s)
 {
-    struct timespec at = prb_clock_at(s);
+    struct timespec at = prb_clock_timespec(s);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         continue;
 }

@@ -6,7 +6,7 @@
 /* False: it is to end. */
 static bool wait_until(struct prb_worker *worker, double next)
 {
-    struct timespec until = prb_clock_at(next);
+    struct timespec until = prb_clock_timespec(next);
     pthread_mutex_lock(&worker->lock);
     while (!worker->ends && !worker->woken && prb_clock_s() < next)
         pthread_cond_timedwait(&worker->wake, &worker->lock, &until);

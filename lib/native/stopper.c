@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 
-#define SECOND_NS INT64_C(1000000000)
-
 struct prb_stopper {
     pthread_t thread;
     pid_t process; /* a child after fork(2) has no such thread */
@@ -76,18 +74,10 @@ static bool make_thread(struct prb_stopper *stopper, struct prb_error *err)
     return !failed || prb_fail_sys(err, failed, "cannot start a thread");
 }
 
-static struct timespec from_now(int64_t ns)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    ns += time.tv_nsec;
-    return (struct timespec){time.tv_sec + ns / SECOND_NS, ns % SECOND_NS};
-}
-
 /* False: not in time. */
 static bool await(struct prb_stopper *stopper, int64_t wait_ns)
 {
-    struct timespec until = from_now(wait_ns);
+    struct timespec until = prb_clock_timespec_ns(prb_clock_ns() + (uint64_t)wait_ns);
     int late = 0;
     while (!stopper->done && !late)
         late = pthread_cond_timedwait(&stopper->changed, &stopper->lock, &until);

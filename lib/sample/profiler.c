@@ -271,7 +271,7 @@ static enum woken sleep_until(struct prb_profiler *profiler, uint64_t until, int
     uint64_t now = profile_now(profiler), rest = until > now ? until - now : 0;
     if (rest < SLEEP_LEAST_NS)
         rest = 0;
-    const struct timespec time = {(time_t)(rest / 1000000000u), (long)(rest % 1000000000u)};
+    const struct timespec time = prb_clock_timespec_ns(rest);
     if (rest || now >= profiler->looked + LOOK_NS) {
         profiler->looked = now;
         ppoll(fds, 2, &time, NULL);

@@ -1,6 +1,5 @@
 /* python.objects_diff(seconds): which types grow, and who keeps their objects. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "inspect/referrers.h"
@@ -110,13 +109,6 @@ static bool fill_part(struct prb_rows *rows, const struct prb_tallies *before,
     return true;
 }
 
-static void sleep_for(double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t)seconds};
-    time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-    nanosleep(&time, NULL);
-}
-
 static struct prb_heap *take(struct prb_rows *rows, struct prb_error *err)
 {
     struct prb_heap *heap = prb_heap_take(prb_rows_target(rows), err);
@@ -161,9 +153,8 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     if (!counts)
         return before ? prb_nomem(err) : false;
     bool good = count_first(before, bytes, counts, err);
-    double left = until - prb_clock_s();
-    if (good && left > 0)
-        sleep_for(left);
+    if (good)
+        prb_clock_sleep_until(until);
     PRB_AUTO(prb_heap) struct prb_heap *after = good ? take(rows, err) : NULL;
     for (size_t i = 0; after && good && i < after->part_count; i++)
         good = fill_part(rows, first_of(before, counts, &after->parts[i]), &after->parts[i], bytes,

@@ -150,13 +150,6 @@ static bool usual(const struct reading *readings, size_t count, size_t counter, 
     return most > 0;
 }
 
-static void rest(double seconds)
-{
-    const struct timespec pause = {(time_t)seconds,
-                                   (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&pause, NULL);
-}
-
 bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, int64_t *out),
                        void *context, double seconds, int64_t *offset_out, char *name, size_t size,
                        struct prb_error *err)
@@ -174,7 +167,7 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
         struct reading *reading = &readings[count];
         int64_t after;
         if (tries++)
-            rest(PAUSE_S + (prb_clock_s() - began) / 16);
+            prb_clock_sleep_until(prb_clock_s() + PAUSE_S + (prb_clock_s() - began) / 16);
         if (!ended(context, &reading->ended))
             return prb_fail(err, PRB_GONE, "the probe does not answer");
         prb_step_clock_read(clock, prb_clock_s(), NULL, NULL);

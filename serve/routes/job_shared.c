@@ -62,11 +62,7 @@ static bool take(struct look *look, struct prb_serve_job *job)
 {
     look->users++;
     while (look->runs && prb_serve_job_goes_on(job)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        struct timespec until = prb_clock_epoch_in(LOOK_MS * 1e-3);
         pthread_cond_timedwait(&changed, &lock, &until);
     }
     bool good = !look->runs && look->good;

@@ -211,12 +211,8 @@ static struct prb_serve_target *place_of(struct prb_serve_targets *targets, cons
 
 static bool lock_until(pthread_mutex_t *lock, double until)
 {
-    struct timespec at;
     double left = until - prb_clock_s();
-    clock_gettime(CLOCK_REALTIME, &at);
-    double whole = (double)at.tv_sec + (double)at.tv_nsec * 1e-9 + (left > 0 ? left : 0);
-    at.tv_sec = (time_t)whole;
-    at.tv_nsec = (long)((whole - (double)at.tv_sec) * 1e9);
+    struct timespec at = prb_clock_epoch_in(left > 0 ? left : 0);
     return pthread_mutex_timedlock(lock, &at) == 0;
 }
 

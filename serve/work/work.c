@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "format/log_file.h"
 
@@ -133,10 +134,8 @@ static void answer(struct prb_work *work, struct prb_work_item *item)
 
 static struct prb_work_item *next(struct prb_work *work, bool slow)
 {
-    struct timespec until;
     while (!work->ending && !work->waiting[slow].first) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += SWEEP_SECONDS;
+        struct timespec until = prb_clock_epoch_in(SWEEP_SECONDS);
         if (pthread_cond_timedwait(&work->more, &work->lock, &until) != ETIMEDOUT)
             continue;
         pthread_mutex_unlock(&work->lock);

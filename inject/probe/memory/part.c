@@ -43,11 +43,7 @@ static struct prb_memory_limits limits(void)
 /* With the lock: wait for a change, at most so long.  False: the time is over. */
 static bool wait_ms(uint32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = prb_clock_epoch_in(ms * 1e-3);
     return pthread_cond_timedwait(&state.changed, &state.lock, &until) != ETIMEDOUT;
 }
 

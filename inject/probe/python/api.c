@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "inject/probe/python/api.h"
 
 static struct prb_py_api api;
@@ -124,7 +125,7 @@ void prb_py_drop(struct prb_py *object)
 
 /* ---- the GIL of a program with one thread ---- */
 
-#define MAKE_GIL_NS 200000000 /* a thread that computes comes by far sooner */
+#define MAKE_GIL_S 0.2 /* a thread that computes comes by far sooner */
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
@@ -145,11 +146,7 @@ bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err)
     if (!py->PyEval_ThreadsInitialized || !py->PyEval_InitThreads || !py->Py_AddPendingCall ||
         py->PyEval_ThreadsInitialized())
         return true;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += MAKE_GIL_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = prb_clock_epoch_in(MAKE_GIL_S);
     pthread_mutex_lock(&making);
     bool asked = py->Py_AddPendingCall(make_gil, NULL) == 0;
     while (asked && !py->PyEval_ThreadsInitialized())

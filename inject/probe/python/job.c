@@ -26,17 +26,11 @@ static struct {
     bool closing;
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
 
-static struct timespec at(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
-                             .tv_nsec = (long)(ns % 1000000000u)};
-}
-
 bool prb_job_wait(struct prb_python_job *job, uint64_t until)
 {
     if (!until)
         return pthread_cond_wait(&job->changed, &job->lock) == 0;
-    struct timespec time = at(until);
+    struct timespec time = prb_clock_timespec_ns(until);
     return pthread_cond_timedwait(&job->changed, &job->lock, &time) != ETIMEDOUT;
 }
 
@@ -364,10 +358,7 @@ unsigned prb_python_running(void)
 
 void prb_job_stop_all(enum prb_job_stop why, uint64_t wait_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until); /* as a static condition counts */
-    until =
-        at((uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + wait_ms * PRB_JOB_MS);
+    struct timespec until = prb_clock_epoch_in((double)wait_ms * 1e-3);
     pthread_mutex_lock(&jobs.lock);
     bool before = jobs.closing;
     jobs.closing = true;

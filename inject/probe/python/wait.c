@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "inject/probe/python/job.h"
 
 struct waiting {
@@ -46,11 +47,7 @@ static void on_failed(void *context, const struct prb_error *err) { answered(con
 /* Whether the job ended well in time. */
 static bool await(struct waiting *waiting, uint32_t wait_ms, struct prb_error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = prb_clock_epoch_in(wait_ms * 1e-3);
     int late = 0;
     pthread_mutex_lock(&waiting->lock);
     while (!waiting->over && !late)

@@ -12,8 +12,7 @@
 #include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
 
-#define EXIT_NS 50000000
-#define NS_PER_S 1000000000
+#define EXIT_S 0.05
 #define FAREWELL_NS 1000000000u /* for clients to take their last answers */
 
 static void answer_detach(struct prb_client *client)
@@ -59,13 +58,9 @@ static void say_farewell(struct prb_client *client, uint64_t until)
  */
 __attribute__((destructor)) static void remove_socket(void)
 {
-    struct timespec until;
     if (prb_server.owner != getpid())
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += EXIT_NS;
-    until.tv_sec += until.tv_nsec / NS_PER_S;
-    until.tv_nsec %= NS_PER_S;
+    struct timespec until = prb_clock_epoch_in(EXIT_S);
     /* Whoever holds the lock may be a thread that waits for us. */
     if (pthread_mutex_timedlock(&prb_server.lock, &until) != 0)
         return;
@@ -105,9 +100,7 @@ void prb_server_finish(void)
 /* Whether there is one no more (or: there is one) within the seconds. */
 static bool wait_until(bool none, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(seconds + 1);
+    struct timespec until = prb_clock_epoch_in(seconds);
     int failed = 0;
     pthread_mutex_lock(&prb_server.lock);
     while ((prb_server.state == PRB_STATE_NONE) != none && failed != ETIMEDOUT)

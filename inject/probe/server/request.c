@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/server/server.h"
 
@@ -112,14 +113,7 @@ enum prb_sent prb_request_item_now(struct prb_request *request, const char *text
 
 bool prb_request_wait_room(struct prb_request *request, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)seconds;
-    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = prb_clock_epoch_in(seconds);
     if (!lock_if_open(request))
         return false;
     int failed = 0;

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "inject/probe/cuda/cuda.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
@@ -35,11 +36,7 @@ static atomic_bool again; /* a job is under way that arms again */
 /* With the lock: until something changes, or so long. */
 static void rest(unsigned ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = prb_clock_epoch_in(ms * 1e-3);
     pthread_cond_timedwait(&keeper.changed, &keeper.lock, &until);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "inject/probe/torch/ending.h"
 #include "inject/probe/torch/torch.h"
 
@@ -19,8 +20,7 @@
 #define CALM_STEPS 16  /* that fewer rows would do, before more steps are sampled */
 #define WEIGHT_MAX (1u << 20)
 #define REST_NS UINT64_C(1000000000) /* without anything after a step, which has then ended */
-#define EXIT_NS 50000000
-#define NS_PER_S 1000000000
+#define EXIT_S 0.05
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -379,13 +379,9 @@ void prb_torch_steps_rest(uint64_t now)
 /* At exit(3): other threads still run, and one may have the lock for as long as it likes. */
 __attribute__((destructor)) static void end_last_step(void)
 {
-    struct timespec until;
     if (!atomic_load(&prb_torch.on)) /* nor in a child after fork(2) */
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += EXIT_NS;
-    until.tv_sec += until.tv_nsec / NS_PER_S;
-    until.tv_nsec %= NS_PER_S;
+    struct timespec until = prb_clock_epoch_in(EXIT_S);
     if (pthread_mutex_timedlock(&lock, &until) != 0)
         return;
     if (run.updates_run && run.anchored && run.whole)
