@@ -34,7 +34,8 @@ probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/
 	%D%/work/work.h
 probing_serve_SOURCES += %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/feeds.h %D%/live/history.c %D%/live/live.c \
 	%D%/live/live.h %D%/live/messages.c %D%/live/runs.c %D%/live/runs.h %D%/live/seen.c %D%/live/seen.h %D%/live/watch.c %D%/live/watch.h
-probing_serve_SOURCES += %D%/mcp/eval.c %D%/mcp/jobs.c %D%/mcp/look.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/stdio.c %D%/mcp/tools.c
+probing_serve_SOURCES += %D%/mcp/call.c %D%/mcp/diagnose.c %D%/mcp/eval.c %D%/mcp/hottest.c %D%/mcp/jobs.c %D%/mcp/mcp.c %D%/mcp/mcp.h %D%/mcp/processes.c \
+	%D%/mcp/profile.c %D%/mcp/query.c %D%/mcp/stacks.c %D%/mcp/stdio.c %D%/mcp/tools.c
 probing_serve_SOURCES += %D%/client/ask.c %D%/client/ask.h %D%/client/elsewhere.c %D%/client/elsewhere.h %D%/client/wire.c %D%/client/wire.h
 # What the command line prints, by the same code.
 probing_serve_SOURCES += cli/look/stacks.c cli/look/stacks.h cli/print/out.c cli/print/out.h cli/print/progress.c cli/fail.c

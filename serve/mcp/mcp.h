@@ -3,8 +3,8 @@
  * between two, so the newest protocol (2026-07-28: each request says its version) and the older ones
  * (which say `initialize` first) are answered alike, on standard input and over HTTP.
  *
- * To add a tool: a `const struct prb_mcp_tool` in look.c or a file of its own, its name in tools.c, a
- * case in tests/serve/test_mcp.py.
+ * To add a tool: a file with its `const struct prb_mcp_tool`, its name below and in tools.c, a case in
+ * tests/serve/test_mcp.py.
  */
 #ifndef PRB_SERVE_MCP_MCP_H
 #define PRB_SERVE_MCP_MCP_H
@@ -53,7 +53,8 @@ struct prb_mcp_tool {
     bool (*call)(struct prb_mcp_call *call, struct prb_error *err);
 };
 extern const struct prb_mcp_tool *const prb_mcp_tools[]; /* ends with NULL */
-extern const struct prb_mcp_tool prb_mcp_eval;
+extern const struct prb_mcp_tool prb_mcp_processes, prb_mcp_diagnose, prb_mcp_stacks, prb_mcp_query,
+    prb_mcp_schema, prb_mcp_profile, prb_mcp_eval;
 
 /* The tools/list entry. */
 json_t *prb_mcp_tool_json(const struct prb_mcp_tool *tool);
@@ -63,6 +64,18 @@ bool prb_mcp_check(const struct prb_mcp_tool *tool, const json_t *arguments, str
 void prb_mcp_fit(json_t *result);
 /* The same as text for people; the caller frees it. */
 char *prb_mcp_text(const json_t *result, const char *about);
+
+/* ---- what tools share (call.c) ---- */
+
+#define PRB_MCP_TARGET                                                                             \
+    "\"target\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"a pid, the id that "      \
+    "processes gave, a part of a command line, file:NAME, or @JOB[:RANKS] for ranks of a job\"}"
+
+/* NULL: the call has none of that name. */
+const char *prb_mcp_text_argument(const struct prb_mcp_call *call, const char *key);
+json_int_t prb_mcp_number(const struct prb_mcp_call *call, const char *key, json_int_t otherwise);
+/* Into the result; takes value. */
+void prb_mcp_put(const struct prb_mcp_call *call, const char *key, json_t *value);
 
 /* The target that a call means; wanted points into text, so it is not copied. */
 struct prb_mcp_name {
@@ -75,14 +88,17 @@ bool prb_mcp_target(const struct prb_mcp_call *call, struct prb_mcp_name *out,
 /* The same as prb_target_open and the command line take it, which the result tells, too. */
 bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct prb_error *err);
 
-/* ---- what a profile is told as (look.c) ---- */
+/* Open, and shared with who else asks.  slow: what a statement may take holds up no look. */
+struct prb_serve_target *prb_mcp_hold(struct prb_mcp_call *call, bool slow, struct prb_error *err);
+
+/* ---- what a profile is told as (hottest.c) ---- */
 
 json_t *prb_mcp_hottest_begin(void);
 /* Add a stack, "outer;inner COUNT", which is changed, to functions by name and to paths.  Its count. */
 json_int_t prb_mcp_hottest_add(json_t *hottest, char *line);
 /* "samples", "hottest", "paths" of the result; releases it. */
 void prb_mcp_hottest_tell(struct prb_mcp_call *call, json_t *hottest, json_int_t all);
-/* "link": the page of the server that answers, with the target's profile; null on standard input. */
+/* (profile.c)  "link": the page of the server that answers, with the target's profile; null on standard input. */
 void prb_mcp_link(struct prb_mcp_call *call);
 
 /* ---- of a job of several ranks: target "@JOB:RANKS" (jobs.c) ---- */

@@ -4,6 +4,11 @@
 #include "format/format.h"
 #include "serve/mcp/mcp.h"
 
+const struct prb_mcp_tool *const prb_mcp_tools[] = {
+    &prb_mcp_processes, &prb_mcp_diagnose, &prb_mcp_stacks, &prb_mcp_query,
+    &prb_mcp_schema,    &prb_mcp_profile,  &prb_mcp_eval,   NULL,
+};
+
 json_t *prb_mcp_tool_json(const struct prb_mcp_tool *tool)
 {
     return json_pack("{s:s,s:s,s:s,s:o,s:o,s:{s:b,s:b,s:b,s:b}}", "name", tool->name, "title",
