@@ -25,8 +25,8 @@ probing_serve_SOURCES += %D%/upstream/flames.c %D%/upstream/flames.h %D%/upstrea
 probing_serve_SOURCES += %D%/doors/access.c %D%/doors/access.h %D%/doors/certificate.c %D%/doors/certificate.h %D%/doors/doorman.c %D%/doors/doors.h %D%/doors/first_bytes.c \
 	%D%/doors/grants.c %D%/doors/guests.c %D%/doors/guests.h %D%/doors/life.c %D%/doors/life.h %D%/doors/places.c %D%/doors/tokens.c \
 	%D%/doors/tokens.h
-probing_serve_SOURCES += %D%/http/again.c %D%/http/again.h %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/fields.c \
-	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/words.h
+probing_serve_SOURCES += %D%/http/again.c %D%/http/again.h %D%/http/answer.c %D%/http/assets.c %D%/http/assets.h %D%/http/compress.c %D%/http/exchange.c %D%/http/fields.c \
+	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/parts.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/websocket.c %D%/http/words.h
 probing_serve_SOURCES += %D%/text/command.c %D%/text/command.h %D%/text/looks.c %D%/text/looks.h %D%/text/text.c %D%/text/text.h \
 	%D%/text/text_python.c %D%/text/text_python.h
 probing_serve_SOURCES += %D%/work/debuggers.c %D%/work/debuggers.h
