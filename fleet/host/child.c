@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "fleet/host/starter.h"
 
 #define READ_MOST ((size_t)1 << 20) /* at a time */
+#define END_MS 10
 
 void prb_fleet_child_leave(int fd)
 {
@@ -77,12 +79,14 @@ bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err)
  * the next one. */
 bool prb_fleet_child_wait(pid_t pid)
 {
-    for (int i = 0; i < 100; i++) {
-        if (waitpid(pid, NULL, WNOHANG) != 0)
-            return true;
-        usleep(100);
+    PRB_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
+    struct pollfd end = {.fd = fd, .events = POLLIN}; /* without one a pause, Linux before 5.3 */
+    for (int left = END_MS; waitpid(pid, NULL, WNOHANG) == 0; left--) {
+        if (!left)
+            return false;
+        poll(&end, 1, 1);
     }
-    return false;
+    return true;
 }
 
 void prb_fleet_child_end(struct prb_fleet_child *child)
@@ -97,6 +101,15 @@ void prb_fleet_child_end(struct prb_fleet_child *child)
     child->pid = 0;
     child->fd = -1;
     child->asked = child->answered = false;
+}
+
+void prb_fleet_children_end(struct prb_fleet_child *children, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (children[i].pid && !children[i].started)
+            kill(children[i].pid, SIGKILL);
+    for (size_t i = 0; i < count; i++)
+        prb_fleet_child_end(&children[i]);
 }
 
 bool prb_fleet_child_ask(struct prb_fleet_child *child, const char *text, size_t len,

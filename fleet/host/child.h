@@ -18,6 +18,8 @@ struct prb_fleet_child {
 bool prb_fleet_child_start(struct prb_fleet_child *child, struct prb_error *err);
 /* Kill it, and wait for its end if that comes at once. */
 void prb_fleet_child_end(struct prb_fleet_child *child);
+/* The same of many, which end side by side. */
+void prb_fleet_children_end(struct prb_fleet_child *children, size_t count);
 /* Send a request: text of len bytes. */
 bool prb_fleet_child_ask(struct prb_fleet_child *child, const char *text, size_t len,
                          struct prb_error *err);

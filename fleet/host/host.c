@@ -47,8 +47,7 @@ struct prb_fleet_host *prb_fleet_host_new(const char *name, bool all_users, stru
 
 void prb_fleet_host_rest(struct prb_fleet_host *host)
 {
-    for (size_t i = 0; i < host->count; i++)
-        prb_fleet_child_end(&host->children[i]);
+    prb_fleet_children_end(host->children, host->count);
     host->count = 0;
 }
 

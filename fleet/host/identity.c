@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "fleet/host/host.h"
+#include "inspect/ranks.h"
 #include "proc/job_name.h"
 #include "proc/stat.h"
 
@@ -18,11 +19,12 @@ void prb_fleet_members_deinit(struct prb_fleet_members *members)
     *members = (struct prb_fleet_members){0};
 }
 
-static void describe(const struct prb_process *process, struct prb_fleet_member *out)
+static void describe(const struct prb_process *process, const char *environment, size_t len,
+                     struct prb_fleet_member *out)
 {
-    size_t len = 0;
-    PRB_AUTO_FREE char *environment = prb_process_environment(process->pid, &len, NULL);
-    const char *attempt = environment ? prb_environment_get(environment, len, ATTEMPT) : NULL;
+    const char *attempt = prb_environment_get(environment, len, ATTEMPT);
+    const char *role = prb_environment_get(environment, len, ROLE);
+    const char *folder = prb_environment_get(environment, len, "PROBING_CRASH_DIR");
     *out = (struct prb_fleet_member){.rank = process->rank,
                                      .local_rank = process->local_rank,
                                      .world_size = process->world_size,
@@ -30,13 +32,10 @@ static void describe(const struct prb_process *process, struct prb_fleet_member 
                                      .pid = process->pid,
                                      .uid = process->uid,
                                      .started = process->started};
-    const char *role = environment ? prb_environment_get(environment, len, ROLE) : NULL;
     snprintf(out->role, sizeof out->role, "%s", role ? role : "");
-    const char *folder =
-        environment ? prb_environment_get(environment, len, "PROBING_CRASH_DIR") : NULL;
     if (folder && *folder == '/' && strlen(folder) < sizeof out->crash_dir)
         strcpy(out->crash_dir, folder);
-    if (!environment || !prb_job_name(environment, len, out->job, sizeof out->job))
+    if (!prb_job_name(environment, len, out->job, sizeof out->job))
         snprintf(out->job, sizeof out->job, "launcher-%d", (int)process->ppid);
 }
 
@@ -109,33 +108,72 @@ void prb_fleet_members_settle(struct prb_fleet_members *members)
     members->count = kept;
 }
 
+/* All that say that they are a rank, as the list of processes is made. */
+struct found {
+    struct prb_fleet_members members;
+    bool nomem;
+};
+
+static void take_rank(void *context, const struct prb_process *process, const char *environment,
+                      size_t len)
+{
+    struct found *found = context;
+    struct prb_fleet_members *all = &found->members;
+    if (process->rank >= PRB_RANKS_MAX)
+        return;
+    if (PRB_GROW(all->items, all->count, all->cap))
+        describe(process, environment, len, &all->items[all->count++]);
+    else
+        found->nomem = true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct prb_fleet_member *x = a, *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
 static bool add_all(const struct prb_process_list *list, const bool *chosen, bool own,
-                    struct prb_fleet_members *out)
+                    const struct prb_fleet_members *found, struct prb_fleet_members *out)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const struct prb_process *one = &list->items[i];
-        if (!chosen[i] || (own && one->uid != geteuid()) || one->rank >= PRB_RANKS_MAX)
+        const struct prb_fleet_member key = {.pid = list->items[i].pid}, *one;
+        if (!chosen[i] || (own && list->items[i].uid != geteuid()) ||
+            !(one = bsearch(&key, found->items, found->count, sizeof key, by_pid)))
             continue;
         if (!PRB_GROW(out->items, out->count, out->cap))
             return false;
-        describe(one, &out->items[out->count++]);
+        out->items[out->count++] = *one;
     }
+    return true;
+}
+
+static bool find(bool all_users, struct found *found, struct prb_fleet_members *out,
+                 struct prb_error *err)
+{
+    PRB_AUTO(prb_process_list)
+    struct prb_process_list *list = prb_process_list_ranks(take_rank, found, err);
+    if (!list)
+        return false;
+    PRB_AUTO_FREE bool *chosen = calloc(list->count + 1, sizeof *chosen);
+    if (!chosen || found->nomem)
+        return prb_nomem(err);
+    const struct prb_fleet_members *ranks = &found->members;
+    if (ranks->count)
+        qsort(ranks->items, ranks->count, sizeof *ranks->items, by_pid);
+    out->count = out->stale = 0;
+    prb_process_choose(list, 0, true, false, chosen);
+    if (!add_all(list, chosen, !all_users, ranks, out) ||
+        (!out->count && geteuid() == 0 && !add_all(list, chosen, false, ranks, out)))
+        return prb_nomem(err);
+    prb_fleet_members_settle(out);
     return true;
 }
 
 bool prb_fleet_members_find(bool all_users, struct prb_fleet_members *out, struct prb_error *err)
 {
-    PRB_AUTO(prb_process_list) struct prb_process_list *list = prb_process_list(err);
-    if (!list)
-        return false;
-    PRB_AUTO_FREE bool *chosen = calloc(list->count + 1, sizeof *chosen);
-    if (!chosen)
-        return prb_nomem(err);
-    out->count = out->stale = 0;
-    prb_process_choose(list, 0, true, false, chosen);
-    if (!add_all(list, chosen, !all_users, out) ||
-        (!out->count && geteuid() == 0 && !add_all(list, chosen, false, out)))
-        return prb_nomem(err);
-    prb_fleet_members_settle(out);
-    return true;
+    struct found found = {0};
+    bool ok = find(all_users, &found, out, err);
+    prb_fleet_members_deinit(&found.members);
+    return ok;
 }

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/secret.h"
+#include "inspect/ranks.h"
 #include "inspect/target.h"
 #include "proc/environment.h"
 #include "proc/ranks.h"
@@ -132,13 +133,12 @@ static void fill_from_stat(struct prb_proc *proc, struct prb_process *process)
     process->rss = stat.field[PRB_STAT_RSS] * sysconf(_SC_PAGESIZE);
 }
 
-static void fill_ranks(struct prb_proc *proc, const struct prb_maps *code,
+static void fill_ranks(struct prb_proc *proc, const struct prb_maps *code, struct prb_buf *environ,
                        struct prb_process *process)
 {
-    PRB_AUTO(prb_buf) struct prb_buf environ = {0};
     struct prb_ranks ranks = {-1, -1, -1};
-    if (prb_proc_environment(proc, code, &environ) && environ.data)
-        prb_ranks_of(&environ, &ranks);
+    if (prb_proc_environment(proc, code, environ) && environ->data)
+        prb_ranks_of(environ, &ranks);
     process->rank = ranks.rank;
     process->local_rank = ranks.local_rank;
     process->world_size = ranks.world_size;
@@ -146,7 +146,8 @@ static void fill_ranks(struct prb_proc *proc, const struct prb_maps *code,
 
 void prb_process_ranks(struct prb_proc *proc, struct prb_process *process)
 {
-    fill_ranks(proc, NULL, process);
+    PRB_AUTO(prb_buf) struct prb_buf environ = {0};
+    fill_ranks(proc, NULL, &environ, process);
 }
 
 char *prb_process_environment(pid_t pid, size_t *len_out, struct prb_error *err)
@@ -198,7 +199,7 @@ static char *comm_of(struct prb_proc *proc, struct prb_arena *arena)
 }
 
 static void describe(struct prb_proc *proc, const char *version, struct prb_arena *arena,
-                     struct prb_process *process)
+                     struct prb_buf *environ, struct prb_process *process)
 {
     char path[PATH_MAX], folder[64];
     struct stat st;
@@ -214,7 +215,7 @@ static void describe(struct prb_proc *proc, const char *version, struct prb_aren
     fill_from_stat(proc, process);
     PRB_AUTO(prb_maps) struct prb_maps code = {0};
     prb_proc_code_maps(proc, &code, NULL);
-    fill_ranks(proc, &code, process);
+    fill_ranks(proc, &code, environ, process);
     process->has_probe = probe_mapped(&code);
 }
 
@@ -224,6 +225,15 @@ struct list_box {
     struct prb_process_list list; /* first */
     struct prb_arena arena;
     size_t cap;
+};
+
+/* How the processes are looked for. */
+struct search {
+    struct list_box *box;
+    int base;                   /* the descriptor of /proc */
+    struct prb_hash_map others; /* files that are no libpython */
+    prb_rank_fn *tell;          /* or NULL */
+    void *context;
 };
 
 void prb_process_list_free(struct prb_process_list *list)
@@ -256,32 +266,44 @@ static bool may_be_python(int base, pid_t pid, struct prb_hash_map *others)
     return fd < 0 || !prb_code_maps_search(fd, LIBPYTHON, others, &found) || found;
 }
 
-static bool add(struct list_box *box, int base, struct prb_hash_map *others, pid_t pid)
+static bool add(struct search *search, pid_t pid)
 {
     char version[16];
-    if (!may_be_python(base, pid, others))
+    struct list_box *box = search->box;
+    PRB_AUTO(prb_buf) struct prb_buf environ = {0};
+    if (!may_be_python(search->base, pid, &search->others))
         return true;
     PRB_AUTO(prb_proc) struct prb_proc *proc = prb_proc_open(pid, NULL);
     if (!proc || !is_python(proc, version))
         return true;
     if (!PRB_GROW(box->list.items, box->list.count, box->cap))
         return false;
-    describe(proc, version, &box->arena, &box->list.items[box->list.count++]);
+    struct prb_process *process = &box->list.items[box->list.count++];
+    describe(proc, version, &box->arena, &environ, process);
+    if (search->tell && process->rank >= 0)
+        search->tell(search->context, process, environ.data, environ.len);
     return true;
 }
 
 struct prb_process_list *prb_process_list(struct prb_error *err)
 {
+    return prb_process_list_ranks(NULL, NULL, err);
+}
+
+struct prb_process_list *prb_process_list_ranks(prb_rank_fn *tell, void *context,
+                                                struct prb_error *err)
+{
     struct list_box *box = calloc(1, sizeof *box);
     PRB_AUTO(dir) DIR *dir = opendir("/proc");
-    PRB_AUTO(prb_hash_map) struct prb_hash_map others = {0};
+    struct search search = {box, dir ? dirfd(dir) : -1, {0}, tell, context};
     const pid_t own = getpid();
     bool ok = box && dir;
     for (struct dirent *entry; ok && (entry = readdir(dir));) {
         pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atoi(entry->d_name) : 0;
         if (pid > 0 && pid != own)
-            ok = add(box, dirfd(dir), &others, pid);
+            ok = add(&search, pid);
     }
+    prb_hash_map_deinit(&search.others);
     if (!ok) {
         prb_process_list_free(box ? &box->list : NULL);
         return PRB_NULL(prb_fail(err, dir ? PRB_NOMEM : PRB_IO, "the list of processes"));

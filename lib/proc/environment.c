@@ -10,6 +10,13 @@
 #define VARIABLES_MAX 4096
 #define VARIABLE_MAX 4096 /* bytes of one; longer ones say nothing of ranks */
 #define BATCH 64
+#define STEP 512 /* bytes of which few variables have more */
+#define PAGE 4096
+
+struct batch {
+    char steps[BATCH][STEP];
+    char whole[VARIABLE_MAX];
+};
 
 static const struct prb_map *mapped(const struct prb_maps *maps, const char *const *names)
 {
@@ -34,32 +41,52 @@ static prb_addr list_of(struct prb_proc *proc, const struct prb_map *libc)
     return bias + symbol.value;
 }
 
-/* Read a batch of variables; those that are cut are left out. */
-static void add_batch(struct prb_mem *mem, const uint64_t *at, size_t count, char *text,
+/* One that does not end in its step. */
+static void add_long(struct prb_mem *mem, prb_addr at, char text[VARIABLE_MAX], struct prb_buf *out)
+{
+    size_t first = PAGE - at % PAGE; /* the next page may be missing */
+    struct prb_range parts[] = {{at, text, first, 0},
+                                {at + first, text + first, VARIABLE_MAX - first, 0}};
+    if (!prb_mem_readv_some(mem, parts, first < VARIABLE_MAX ? 2 : 1, NULL))
+        return;
+    size_t got = parts[0].got + parts[1].got, len = strnlen(text, got);
+    if (len < got)
+        prb_buf_add(out, text, len + 1);
+}
+
+/*
+ * Read a batch of variables; those that are cut are left out.  A step ends with its page, behind
+ * which there may be none: the first variables lie at the end of the stack.  So one call reads all.
+ */
+static void add_batch(struct prb_mem *mem, const uint64_t *at, size_t count, struct batch *batch,
                       struct prb_buf *out)
 {
     struct prb_range ranges[BATCH];
-    for (size_t i = 0; i < count; i++)
-        ranges[i] = (struct prb_range){at[i], text + i * VARIABLE_MAX, VARIABLE_MAX, 0};
+    for (size_t i = 0; i < count; i++) {
+        size_t left = PAGE - at[i] % PAGE;
+        ranges[i] = (struct prb_range){at[i], batch->steps[i], left < STEP ? left : STEP, 0};
+    }
     if (!prb_mem_readv_some(mem, ranges, count, NULL))
         return;
     for (size_t i = 0; i < count; i++) {
         size_t len = strnlen(ranges[i].buf, ranges[i].got);
         if (len && len < ranges[i].got)
             prb_buf_add(out, ranges[i].buf, len + 1);
+        else if (len)
+            add_long(mem, at[i], batch->whole, out);
     }
 }
 
 static void add_list(struct prb_mem *mem, prb_addr list, struct prb_buf *out)
 {
     uint64_t at[BATCH];
-    PRB_AUTO_FREE char *text = malloc((size_t)BATCH * VARIABLE_MAX);
-    for (size_t done = 0; text && done < VARIABLES_MAX; done += BATCH) {
+    PRB_AUTO_FREE struct batch *batch = malloc(sizeof *batch);
+    for (size_t done = 0; batch && done < VARIABLES_MAX; done += BATCH) {
         size_t got = prb_mem_read_some(mem, list + done * sizeof *at, at, sizeof at) / sizeof *at;
         size_t count = 0;
         while (count < got && at[count])
             count++;
-        add_batch(mem, at, count, text, out);
+        add_batch(mem, at, count, batch, out);
         if (count < BATCH)
             return;
     }
