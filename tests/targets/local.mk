@@ -5,7 +5,7 @@ EXTRA_DIST += %D%/oracle.py %D%/alone.py %D%/alternate.py %D%/broken_chain.py %D
 EXTRA_DIST += %D%/torch_slots.py %D%/fake_torch/torch/__init__.py %D%/fake_torch/torch/nn/__init__.py \
 	%D%/fake_torch/torch/nn/modules/__init__.py %D%/fake_torch/torch/nn/modules/module.py
 EXTRA_DIST += %D%/debugged.py %D%/debugged_late.py %D%/births.py %D%/debugged_hidden.py %D%/debugged_torch.py %D%/ranked_torch.py
-EXTRA_DIST += %D%/allocating.py %D%/parking.py %D%/signalled.py %D%/debugged_by_gdb.py %D%/torch_by_gdb.py %D%/tasks.py %D%/torn_dicts.py %D%/watched.py %D%/watched_loop.py %D%/watched_calls.py
+EXTRA_DIST += %D%/allocating.py %D%/parking.py %D%/signalled.py %D%/debugged_by_gdb.py %D%/torch_by_gdb.py %D%/tasks.py %D%/torn_dicts.py %D%/torn_loss.py %D%/watched.py %D%/watched_loop.py %D%/watched_calls.py
 EXTRA_DIST += %D%/shares.py %D%/reborn.py %D%/hostile_names.py %D%/spins.py %D%/ranks.py %D%/turns.py %D%/layered.py %D%/chains.py %D%/raised.py
 EXTRA_DIST += %D%/collectives.py %D%/nccl_job.py %D%/torch_unharmed.py
 EXTRA_DIST += %D%/moved.py
