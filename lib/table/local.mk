@@ -6,7 +6,7 @@ libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history
 	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
 	%D%/shared/nccl_columns.h %D%/shared/thread_columns.c %D%/shared/thread_columns.h \
-	%D%/shared/torch_names.c %D%/shared/torch_names.h %D%/shared/alignment.c %D%/shared/alignment.h %D%/shared/recorded_groups.c %D%/shared/recorded_groups.h %D%/shared/torch_devices.c %D%/shared/torch_devices.h %D%/shared/torch_shadow.c %D%/shared/torch_shadow.h \
+	%D%/shared/torch_names.c %D%/shared/torch_names.h %D%/shared/alignment.c %D%/shared/alignment.h %D%/shared/recorded_groups.c %D%/shared/recorded_groups.h %D%/shared/torch_allocator.c %D%/shared/torch_allocator.h %D%/shared/torch_devices.c %D%/shared/torch_devices.h %D%/shared/torch_shadow.c %D%/shared/torch_shadow.h \
 	%D%/shared/transfers.c %D%/shared/transfers.h %D%/shared/training_logs.c %D%/shared/training_logs.h %D%/shared/variable_text.c %D%/shared/variable_text.h \
 	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
 # Tables that the program wrote itself.

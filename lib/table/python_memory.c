@@ -6,6 +6,7 @@
 #include "py/object/reader.h"
 #include "table/shared/heap.h"
 #include "table/shared/memory_columns.h"
+#include "table/shared/torch_allocator.h"
 #include "tensor/tensor.h"
 
 static const struct prb_column columns[] = {
@@ -20,9 +21,10 @@ static const struct prb_column columns[] = {
      "storages of the tensors that Python code holds, on the CPU, each once"},
     {"torch_gpu", PRB_REAL, "MB", "the same on other devices"},
     {"torch_allocated", PRB_REAL, "MB",
-     "of CUDA's caching allocator; NULL: it is not read from outside"},
+     "in tensors, by PyTorch's caching allocator of all CUDA devices, which a probe in the process "
+     "asks; NULL: no probe, or the program has used no CUDA"},
     {"torch_reserved", PRB_REAL, "MB", "the same: what it has of the driver"},
-    {"torch_peak", PRB_REAL, "MB", "the same: the most that was allocated"},
+    {"torch_peak", PRB_REAL, "MB", "the same: the most that was allocated, of each device"},
     {0},
 };
 
@@ -82,18 +84,38 @@ static void add_heap(struct prb_rows *rows)
     prb_hash_map_deinit(&counts.storages);
 }
 
-/* The walk over all objects is left out where nothing of it is asked for. */
+static bool wants_any(const struct prb_rows *rows, const char *const *names)
+{
+    for (; *names; names++)
+        if (prb_rows_wants(rows, *names))
+            return true;
+    return false;
+}
+
+static void add_allocator(struct prb_rows *rows)
+{
+    struct prb_torch_allocator allocator;
+    prb_torch_allocator_ask(rows, &allocator);
+    prb_row_mb(rows, allocator.allocated);
+    prb_row_mb(rows, allocator.reserved);
+    prb_row_mb(rows, allocator.peak);
+}
+
+/* The walk over all objects is left out where nothing of it is asked for; so is the probe. */
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
-    static const char *const of_heap[] = {"gc_objects", "gc_young",  "gc_middle",
-                                          "gc_old",     "torch_cpu", "torch_gpu"};
-    bool wanted = false;
-    for (size_t i = 0; i < sizeof of_heap / sizeof *of_heap; i++)
-        wanted |= prb_rows_wants(rows, of_heap[i]);
+    static const char *const of_heap[] = {"gc_objects", "gc_young",  "gc_middle", "gc_old",
+                                          "torch_cpu",  "torch_gpu", NULL};
+    static const char *const of_allocator[] = {"torch_allocated", "torch_reserved", "torch_peak",
+                                               NULL};
     if (!prb_row_memory(rows, err))
         return false;
-    if (wanted)
+    if (wants_any(rows, of_heap))
         add_heap(rows);
+    else
+        prb_row_skip(rows, sizeof of_heap / sizeof *of_heap - 1);
+    if (wants_any(rows, of_allocator))
+        add_allocator(rows);
     return true;
 }
 

@@ -95,6 +95,20 @@ def test_nothing_is_asked_of_the_device(job, name, value):
     assert ask(job, "get('harm')") == "0"
 
 
+def test_what_the_allocator_has(job):
+    """python.memory: as PyTorch tells it, once there is a probe, and only once the program uses CUDA."""
+    memory = "SELECT torch_allocated, torch_reserved, torch_peak, memory_mb > 0 AS beside FROM python.memory"
+    nothing = {"torch_allocated": None, "torch_reserved": None, "torch_peak": None, "beside": 1}
+    done = probing("-t", job.pid, "query", "-f", "json", memory, check=False)
+    assert json.loads(done.stdout) == [nothing] and "has none: probing {} inject".format(job.pid) in done.stderr
+    probing("-t", job.pid, "inject")
+    assert query(job.pid, memory) == [nothing]
+    assert ask(job, "use_allocator([(5 << 20, 8 << 20, 6 << 20), (1 << 20, 2 << 20, 1 << 20)])") == "None"
+    assert query(job.pid, memory) == [{"torch_allocated": 6, "torch_reserved": 10, "torch_peak": 7, "beside": 1}]
+    assert query(job.pid, "SELECT gc_objects > 0 AS walked, torch_peak FROM python.memory") == [{"walked": 1, "torch_peak": 7}]
+    assert ask(job, "get('harm')") == "0"
+
+
 def test_off(job):
     begin(job, "on,rate=1,gpu=off")
     rows_of(job.pid, "SELECT 1 FROM python.torch_step_timing", 10)
