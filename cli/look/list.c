@@ -54,7 +54,7 @@ static bool has_parent(const struct view *view, size_t index)
 
 static bool has_probe(const struct view *view, const struct prb_process *one)
 {
-    return view->hosts ? one->has_probe : prb_control_seen(one->pid);
+    return one->has_probe && (view->hosts || prb_control_seen(one->pid));
 }
 
 static bool add_started(struct view *view, double started)

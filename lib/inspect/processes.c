@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -198,8 +199,9 @@ static char *comm_of(struct prb_proc *proc, struct prb_arena *arena)
     return prb_arena_strdup(arena, text.data);
 }
 
-static void describe(struct prb_proc *proc, const char *version, struct prb_arena *arena,
-                     struct prb_buf *environ, struct prb_process *process)
+/* for_ranks: its maps are read only where its rank is not known without. */
+static void describe(struct prb_proc *proc, const char *version, bool for_ranks,
+                     struct prb_arena *arena, struct prb_buf *environ, struct prb_process *process)
 {
     char path[PATH_MAX], folder[64];
     struct stat st;
@@ -214,8 +216,9 @@ static void describe(struct prb_proc *proc, const char *version, struct prb_aren
     process->executable = executable_of(process->pid, path) ? prb_arena_strdup(arena, path) : NULL;
     fill_from_stat(proc, process);
     PRB_AUTO(prb_maps) struct prb_maps code = {0};
-    prb_proc_code_maps(proc, &code, NULL);
-    fill_ranks(proc, &code, environ, process);
+    if (!for_ranks)
+        prb_proc_code_maps(proc, &code, NULL);
+    fill_ranks(proc, for_ranks ? NULL : &code, environ, process);
     process->has_probe = probe_mapped(&code);
 }
 
@@ -259,7 +262,9 @@ static bool may_be_python(int base, pid_t pid, struct prb_hash_map *others)
     char name[32], path[PATH_MAX], version[16];
     bool found;
     snprintf(name, sizeof name, "%d/exe", (int)pid);
-    if (!read_executable(base, name, path) || version_in_name(prb_base_name(path), version))
+    if (!read_executable(base, name, path))
+        return errno != ENOENT; /* a thread of the kernel, or who has ended, has none */
+    if (version_in_name(prb_base_name(path), version))
         return true;
     snprintf(name, sizeof name, "%d/maps", (int)pid);
     PRB_AUTO_FD int fd = openat(base, name, O_RDONLY | O_CLOEXEC);
@@ -279,7 +284,7 @@ static bool add(struct search *search, pid_t pid)
     if (!PRB_GROW(box->list.items, box->list.count, box->cap))
         return false;
     struct prb_process *process = &box->list.items[box->list.count++];
-    describe(proc, version, &box->arena, &environ, process);
+    describe(proc, version, search->tell != NULL, &box->arena, &environ, process);
     if (search->tell && process->rank >= 0)
         search->tell(search->context, process, environ.data, environ.len);
     return true;

@@ -9,7 +9,7 @@ typedef void prb_rank_fn(void *context, const struct prb_process *rank, const ch
                          size_t len);
 
 /* prb_process_list, which tells each process that has a rank as it finds it: its environment was
- * read for that, and costs as much again later. */
+ * read for that, and costs as much again later.  It does not look for probes: has_probe is false. */
 struct prb_process_list *prb_process_list_ranks(prb_rank_fn *tell, void *context,
                                                 struct prb_error *err) PRB_MUST_CHECK;
 
