@@ -9,6 +9,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 
@@ -61,12 +62,27 @@ def eight_ranks(name, **variables):
                 os.kill(pid, signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def no_bus():
+    """Whoever runs this may have one, and would ask by it."""
+    before = {name: os.environ.pop(name, None) for name in ("PROBING_BUS", "XDG_CONFIG_HOME")}
+    with tempfile.TemporaryDirectory() as os.environ["XDG_CONFIG_HOME"]:
+        try:
+            yield
+        finally:
+            os.environ.pop("XDG_CONFIG_HOME")
+            os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
 @needs_torch
 def fleet_host(figures, options):
     """Merged stacks of 8 ranks of this host, beside what there is."""
     port, name = live.free_port(), "bench-{}".format(os.getpid())
-    theirs = subprocess.run([torch_python(), "-c", "import torch.distributed.debug._debug_handlers"], stderr=subprocess.DEVNULL).returncode == 0
-    with eight_ranks(name, **({"HANG_DEBUG_PORT": str(port)} if theirs else {})) as pids:
+    told = subprocess.run([torch_python(), "-c", "import torch.distributed.debug._debug_handlers"], stderr=subprocess.PIPE, encoding="utf-8")
+    theirs = told.returncode == 0
+    if not theirs:
+        print("  torch.distributed.debug is left out: {}".format((told.stderr.splitlines() or ["?"])[-1]), file=sys.stderr)
+    with no_bus(), eight_ranks(name, **({"HANG_DEBUG_PORT": str(port)} if theirs else {})) as pids:
         plain, native = ([live.PROBING, "-t", "@" + name, "backtrace"] + more for more in ([], ["--native"]))
         runs = in_turn(options.rounds, plain, native)
         for told, what, bar in ((runs[0], "Python", 20), (runs[1], "and native", 100)):

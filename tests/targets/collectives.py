@@ -2,7 +2,8 @@
 
 Says "pids RANK0 RANK1 ...", then "ready" when each has made a step.  LATE is a rank that comes MS later to each.
 A line "RANK hold S" has that rank keep the GIL for so long, and "RANK sleep S" sleep before its next collective; both say
-"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch; "RANK count" how many.  With
+"begun".  "RANK tell" prints its collectives as JSON: [[begin, end], ...], seconds since the epoch; "RANK count" how many.  "RANK dump N"
+has torch write its Flight Recorder N times, and prints what that took: [[ms, ms of CPU], ...], or null where it cannot.  With
 TRANSFERS in the environment rank 0 sends to rank 1 after each, with PAUSE_MS each comes so long after the one before (10).  MASTER_PORT: where they meet, if it is given.
 """
 
@@ -17,6 +18,33 @@ import threading
 import time
 
 
+class Text(ctypes.Structure):
+    """std::string, as libstdc++ has it."""
+    _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t), ("more", ctypes.c_char * 16)]
+
+
+def dump(count):
+    """Each on a thread of its own, without the GIL."""
+    import torch
+    library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
+    write = getattr(library, "_ZN4c10d18dump_fr_trace_jsonB5cxx11Ebb", None)
+    if write is None:
+        return None
+    write.restype, write.argtypes, took = Text, [ctypes.c_bool, ctypes.c_bool], []
+
+    def once():
+        began, spent = time.perf_counter(), time.thread_time()
+        text = write(True, False)
+        took.append([1e3 * (time.perf_counter() - began), 1e3 * (time.thread_time() - spent)])
+        library._ZdlPv(ctypes.c_void_p(text.data))
+
+    for _ in range(count):
+        thread = threading.Thread(target=once)
+        thread.start()
+        thread.join()
+    return took
+
+
 class Rank:
     def __init__(self, late):
         self.late = late
@@ -27,6 +55,9 @@ class Rank:
     def read(self):
         for line in sys.stdin:
             word = line.split()
+            if word[0] == "dump":
+                print(json.dumps(dump(int(word[1]))), flush=True)
+                continue
             with self.lock:
                 if word[0] == "tell":
                     print(json.dumps(self.done), flush=True)
