@@ -1,6 +1,6 @@
 """Training loops whose variables are watched, small and fast, in epochs of ten steps; each says what its losses were.
 
-torch_watched.py transformers|lightning|function|module|wrapped|inference
+torch_watched.py transformers|lightning|function|module|wrapped|returned|inference
 
 Each line of its input is evaluated, and the result printed; told has (loss, epoch) of each step.
 """
@@ -128,6 +128,23 @@ def wrapped():
             tell(loss.detach(), epoch)
 
 
+def one_step(model, optimizer, batch):
+    found = model(**batch)["loss"]
+    found.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return found.item()
+
+
+def returned():
+    """The loss of a step gets its name after the optimizer's step."""
+    model, optimizer, batches = of_pairs()
+    for epoch in range(1 << 40):
+        for batch in batches:
+            loss = one_step(model, optimizer, batch)
+            tell(loss, epoch)
+
+
 MODULE = """
 model, optimizer, batches = of_pairs()
 for epoch in range(1 << 40):
@@ -156,5 +173,5 @@ threading.Thread(target=answer, daemon=True).start()
 if sys.argv[1] == "module":
     exec(compile(MODULE, __file__, "exec"))
 else:
-    {"transformers": by_transformers, "lightning": by_lightning, "function": in_a_function, "wrapped": wrapped,
+    {"transformers": by_transformers, "lightning": by_lightning, "function": in_a_function, "wrapped": wrapped, "returned": returned,
      "inference": inference}[sys.argv[1]]()

@@ -571,3 +571,17 @@ def test_the_loss_of_a_trainer(trainer, shape, func):
     rows_of(target.pid, 40, "timestamp > {} AND local_step > 0".format(since))
     logs = query(target.pid, "SELECT epoch FROM training_logs WHERE time > {} AND loss IS NOT NULL ORDER BY time".format(since))[5:]
     assert None not in [row["epoch"] for row in logs] and len({row["epoch"] for row in logs}) >= 2, logs
+
+
+@pytest.mark.parametrize("shape, func", [("function", "in_a_function"), ("returned", "returned")])
+def test_the_step_of_a_loss(trainer, shape, func):
+    """A row's loss is that of the row's step, as the program counts it, also where the loop names it when the step is over."""
+    target = trainer(shape)
+    watch(target.pid, "loss@{0},epoch@{0},loss@".format(func))
+    rows = rows_of(target.pid, 80, "step IS NOT NULL AND local_step > 0")
+    told = eval(ask(target, "told"))
+    compared = [(row["number"], told[row["step"] - 1][row["name"] == "epoch"]) for row in rows if row["step"] <= len(told) and row["func"] == func]
+    assert len(compared) >= 50 and {row["name"] for row in rows} >= {"loss", "epoch"}
+    assert [one for one, other in compared] == [other for one, other in compared]
+    steps = [row["step"] for row in rows if row["name"] == "epoch"]
+    assert steps == list(range(steps[0], steps[0] + len(steps)))

@@ -37,6 +37,7 @@ static struct {
     bool whole;       /* it began after the arming */
     bool updates_run; /* the last thing was an optimizer's step */
     bool anchored;    /* ... in a run that holds the anchor */
+    bool rested;      /* nothing followed for a while */
     bool owed;        /* the thread that noted has not taken off what it had counted by then */
     uint64_t begin;   /* ns */
     struct noted noted;
@@ -200,20 +201,8 @@ static void end_step(struct prb_torch_thread *thread)
     prb_torch_check();
 }
 
-/* With the lock: something begins that is no optimizer's step. */
-static void end_run(struct prb_torch_thread *thread)
-{
-    carry(thread);
-    if (!run.updates_run)
-        return;
-    run.updates_run = false;
-    if (run.anchored)
-        end_step(thread);
-    run.run = 0;
-}
-
 static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment moment, bool gil,
-                 uint64_t now, uintptr_t optimizer)
+                 uint64_t now, uintptr_t optimizer, bool followed)
 {
     if (!atomic_load_explicit(&prb_torch_listeners, memory_order_relaxed))
         return;
@@ -225,8 +214,38 @@ static void tell(const struct prb_torch_thread *thread, enum prb_torch_moment mo
         .arming = thread->arming,
         .at = now,
         .optimizer = optimizer,
+        .followed = followed,
     };
     prb_torch_tell(&moment_now);
+}
+
+/* What begins after a step. */
+enum next { NEXT_CALL, NEXT_BATCH, NEXT_NOTHING /* for a while */ };
+
+static void tell_next(const struct prb_torch_thread *thread, enum next next)
+{
+    const struct prb_torch_now now = {
+        .moment = PRB_TORCH_NEXT_BEGINS,
+        .batch = next == NEXT_BATCH && thread && thread->tid == run.noted.tid,
+        .rests = next == NEXT_NOTHING,
+    };
+    if (atomic_load_explicit(&prb_torch_listeners, memory_order_relaxed))
+        prb_torch_tell(&now);
+}
+
+/* With the lock: something begins that is no optimizer's step. */
+static void end_run(struct prb_torch_thread *thread, enum next next)
+{
+    carry(thread);
+    bool ends = run.updates_run && run.anchored;
+    if (ends || run.rested)
+        tell_next(thread, next);
+    run.rested = next == NEXT_NOTHING;
+    if (ends)
+        end_step(thread);
+    if (run.updates_run)
+        run.run = 0;
+    run.updates_run = false;
 }
 
 /* ---- events ---- */
@@ -236,7 +255,7 @@ void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now)
     bool inside = atomic_load(&prb_torch.backward) > 0;
     if (!inside) {
         pthread_mutex_lock(&lock);
-        end_run(thread);
+        end_run(thread, NEXT_CALL);
         pthread_mutex_unlock(&lock);
     }
     prb_torch_enter(thread, inside ? PRB_PHASE_BACKWARD : PRB_PHASE_FORWARD, now);
@@ -255,7 +274,7 @@ void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
     pthread_mutex_lock(&lock);
     bool ended = run.alone || (!run.trains && ++run.roots > ROOTS_ALONE);
     if (ended) {
-        tell(thread, PRB_TORCH_ROOT_ENDS, true, now, 0);
+        tell(thread, PRB_TORCH_ROOT_ENDS, true, now, 0, false);
         note(thread, now);
         end_step(thread);
     }
@@ -264,7 +283,7 @@ void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
 
 void prb_torch_step_ends(struct prb_torch_thread *thread, uint64_t now, bool gil)
 {
-    tell(thread, gil ? PRB_TORCH_ROOT_ENDS : PRB_TORCH_STEP_ENDS, gil, now, 0);
+    tell(thread, gil ? PRB_TORCH_ROOT_ENDS : PRB_TORCH_STEP_ENDS, gil, now, 0, false);
     pthread_mutex_lock(&lock);
     note(thread, now);
     end_step(thread);
@@ -276,7 +295,7 @@ void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
     pthread_mutex_lock(&lock);
     run.trains = true;
     run.alone = false;
-    end_run(thread);
+    end_run(thread, NEXT_CALL);
     pthread_mutex_unlock(&lock);
     prb_torch_enter(thread, PRB_PHASE_BACKWARD, now);
     prb_torch_device_mark(thread, PRB_PHASE_BACKWARD, now);
@@ -286,7 +305,7 @@ void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
     prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
-    tell(thread, PRB_TORCH_BACKWARD_ENDS, true, now, 0);
+    tell(thread, PRB_TORCH_BACKWARD_ENDS, true, now, 0, false);
     atomic_fetch_add(&prb_torch.micro_step, 1);
 }
 
@@ -297,7 +316,7 @@ void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now)
         return;
     }
     pthread_mutex_lock(&lock);
-    end_run(thread);
+    end_run(thread, NEXT_BATCH);
     pthread_mutex_unlock(&lock);
 }
 
@@ -326,7 +345,7 @@ void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uin
         note(thread, now);
     pthread_mutex_unlock(&lock);
     if (anchor)
-        tell(thread, PRB_TORCH_STEP_ENDS, false, now, object);
+        tell(thread, PRB_TORCH_STEP_ENDS, false, now, object, true);
 }
 
 int64_t prb_torch_step_of(bool ends)
@@ -363,7 +382,7 @@ void prb_torch_steps_begin(void)
 void prb_torch_steps_end(void)
 {
     pthread_mutex_lock(&lock);
-    end_run(NULL);
+    end_run(NULL, NEXT_CALL);
     pthread_mutex_unlock(&lock);
 }
 
@@ -372,7 +391,7 @@ void prb_torch_steps_rest(uint64_t now)
     pthread_mutex_lock(&lock);
     bool whole = run.updates_run && run.anchored && run.usual && run.run >= run.usual;
     if (whole && now > run.noted.end + REST_NS)
-        end_run(NULL);
+        end_run(NULL, NEXT_NOTHING);
     pthread_mutex_unlock(&lock);
 }
 
@@ -384,9 +403,11 @@ __attribute__((destructor)) static void end_last_step(void)
     struct timespec until = prb_clock_epoch_in(EXIT_S);
     if (pthread_mutex_timedlock(&lock, &until) != 0)
         return;
+    if (run.rested || (run.updates_run && run.anchored))
+        tell_next(NULL, NEXT_CALL);
     if (run.updates_run && run.anchored && run.whole)
         write_step();
-    run.anchored = false;
+    run.rested = run.anchored = false;
     pthread_mutex_unlock(&lock);
 }
 

@@ -167,26 +167,59 @@ static const char *function_of(const struct prb_watch_variable *variable)
     return function->last ? function->name : variable->value.bound ? variable->where : NULL;
 }
 
-/* With the lock: the values that were read become rows of a step. */
-static void flush(int64_t step, unsigned micro_step, unsigned arming)
+/* The step that ended last, whose rows are written when the next thing begins. */
+static struct {
+    struct row row;
+    bool has_rate;
+    struct prb_watch_value rate;
+} held;
+
+/* With the lock: what is held becomes rows.  rests: but for what has its value later. */
+static void flush(bool rests)
 {
-    struct row row = {
-        .time = prb_clock_epoch_ns(), .step = step, .micro_step = micro_step, .arming = arming};
+    struct row row = held.row;
+    for (unsigned i = 0; list && i < list->variable_count; i++) {
+        struct prb_watch_variable *variable = &list->variables[i];
+        if (!variable->held.is || (rests && variable->late))
+            continue;
+        variable->held.is = false;
+        row.thread = variable->held.thread;
+        row.asked = variable->asked;
+        put_row(&row, function_of(variable), variable->text, &variable->held.value);
+    }
+    if (held.has_rate && row.step >= 0) {
+        row.asked = false;
+        row.thread = held.row.thread;
+        write_row(&row, NULL, PRB_VARIABLES_LR, &held.rate);
+    }
+    held.has_rate = false;
+}
+
+/* With the lock: the values that were read are those of a step. */
+static void hold(int64_t step, unsigned micro_step, unsigned arming)
+{
+    if (step != held.row.step || arming != held.row.arming)
+        flush(false);
+    held.row = (struct row){.time = prb_clock_epoch_ns(),
+                            .step = step,
+                            .micro_step = micro_step,
+                            .arming = arming,
+                            .thread = thread_id()};
     for (unsigned i = 0; i < list->variable_count; i++) {
         struct prb_watch_variable *variable = &list->variables[i];
-        if (!variable->read || !is_shown(variable))
-            continue;
-        row.thread = variable->thread;
-        row.asked = variable->asked;
-        put_row(&row, function_of(variable), variable->text, &variable->value);
+        if (variable->read && is_shown(variable))
+            variable->held =
+                (struct prb_watch_held){.is = true,
+                                        .again = variable->asked && !variable->by_return,
+                                        .thread = variable->thread,
+                                        .value = variable->value};
     }
     for (unsigned i = 0; i < list->variable_count; i++)
         list->variables[i].read = false;
     const struct prb_watch_value *rate = prb_watch_rate_take();
-    if (rate && step >= 0) {
-        row.asked = false;
-        row.thread = thread_id();
-        write_row(&row, NULL, PRB_VARIABLES_LR, rate);
+    if (rate) {
+        held.has_rate = true;
+        held.rate = *rate;
     }
 }
 
@@ -237,8 +270,8 @@ static void read_value(const struct prb_watch_variable *variable, const char *fr
         return;
     }
     /* What a local refers to lives as long as its frame waits for us. */
-    bool held = !variable->step_count && index >= 0;
-    const struct prb_watch_reader *reader = gil || held ? &direct : &safe;
+    bool stays = !variable->step_count && index >= 0;
+    const struct prb_watch_reader *reader = gil || stays ? &direct : &safe;
     const char *end;
     size_t step = 0;
     object = follow(gil ? &direct : &safe, object, variable, &end, &step);
@@ -302,6 +335,7 @@ static void read_caller(struct prb_watch_variable *variable, bool gil)
     if (!variable->read)
         variable->value = (struct prb_watch_value){.bound = false};
     begin_reading(variable, false);
+    variable->code = NULL;
     const char *frame = prb_torch_frame();
     for (int depth = 0; frame && depth < FRAMES; frame = prb_torch_frame_caller(frame), depth++) {
         const char *code = prb_torch_frame_code(frame);
@@ -313,6 +347,7 @@ static void read_caller(struct prb_watch_variable *variable, bool gil)
         if (!value.bound || prb_watch_is_torch(code))
             continue;
         variable->value = value;
+        variable->code = code;
         prb_watch_function_name(code, variable->where);
         return;
     }
@@ -356,6 +391,35 @@ static void read_stack(const struct reading *reading)
     }
 }
 
+/* A value that has come since is told; that it is gone since is not. */
+static void read_held(struct prb_watch_variable *variable, const char *frame, const char *code)
+{
+    struct prb_watch_held *was = &variable->held;
+    struct prb_watch_value value;
+    read_value(variable, frame, code, place_of(variable, code), false, &value);
+    bool is_worse = !value.bound || (was->value.has_number && !value.has_number && !value.ticket);
+    variable->late = !is_worse && value.has_number &&
+                     !(was->value.has_number && was->value.number == value.number);
+    if (!is_worse)
+        was->value = value;
+}
+
+/* The frames that stood at the end of the step, where its thread asks for the next batch. */
+static void read_again(void)
+{
+    const char *frame = prb_torch_frame();
+    for (int depth = 0; frame && depth < FRAMES; frame = prb_torch_frame_caller(frame), depth++) {
+        const char *code = prb_torch_frame_code(frame);
+        for (unsigned i = 0; code && i < list->variable_count; i++) {
+            struct prb_watch_variable *variable = &list->variables[i];
+            if (!variable->held.is || !variable->held.again || variable->code != code)
+                continue;
+            variable->held.again = false;
+            read_held(variable, frame, code);
+        }
+    }
+}
+
 static void count_found(void)
 {
     for (unsigned i = 0; i < list->function_count; i++) {
@@ -382,8 +446,21 @@ static void refer(struct prb_py *optimizer)
     prb_py_drop(optimizer);
 }
 
+static void on_next(const struct prb_torch_now *now)
+{
+    acquire();
+    if (list && now->batch)
+        read_again();
+    flush(now->rests);
+    release();
+}
+
 static void on_moment(const struct prb_torch_now *now)
 {
+    if (now->moment == PRB_TORCH_NEXT_BEGINS) {
+        on_next(now);
+        return;
+    }
     bool ends = now->moment != PRB_TORCH_BACKWARD_ENDS;
     struct prb_py *unreferred = NULL;
     acquire();
@@ -394,7 +471,9 @@ static void on_moment(const struct prb_torch_now *now)
         unreferred = prb_watch_rate_at(now);
         if (ends) {
             count_found();
-            flush(now->local_step, now->micro_step, now->arming);
+            hold(now->local_step, now->micro_step, now->arming);
+            if (!now->followed)
+                flush(false);
         }
         if (now->gil)
             prb_watch_evaluator_needed(returns_needed());
@@ -488,6 +567,7 @@ struct prb_watch_list *prb_watch_set(struct prb_watch_list *new)
     unsigned named = 0;
     acquire();
     struct prb_watch_list *before = list;
+    flush(false);
     list = new;
     last_moment = 0;
     forget_waiting();
@@ -513,6 +593,7 @@ void prb_watch_moments_forked(void)
     atomic_flag_clear(&lock);
     list = NULL;
     table = NULL;
+    held.has_rate = false;
     first_waiting = after_waiting = 0;
     prb_watch_device_forked();
     forget_names();

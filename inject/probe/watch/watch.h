@@ -8,8 +8,9 @@
  * to are read directly; what lies deeper, where the GIL is not held, through the kernel.
  *
  * MOMENTS.  A variable is read when its function returns (returns.c), when an outermost backward
- * ends and when the anchor's step ends (torch/hooks.h).  The last value of a step makes its row.  As
- * long as there are no steps, each return makes one.
+ * ends and when the anchor's step ends (torch/hooks.h); where the step's thread asks for a batch next,
+ * once more then, as "loss = train_step(batch)" has its value only after the anchor's step.  The last
+ * value of a step makes its row.  As long as there are no steps, each return makes one.
  *
  * THREADS.  Moments come on the program's threads, some without the GIL: one lock, held for less
  * than a microsecond.
@@ -129,6 +130,14 @@ struct prb_watch_variable {
     int64_t thread;
     const char *code; /* whose frame it was read from, to compare alone */
     struct prb_watch_value value;
+    /* What the step that ended last has, until the next thing begins. */
+    struct prb_watch_held {
+        bool is;
+        bool again; /* it stands in a frame that may still change it */
+        int64_t thread;
+        struct prb_watch_value value;
+    } held;
+    bool late; /* it got its value after the end of the anchor's step, in the step before */
 };
 
 #define PRB_WATCH_VARIABLES_MAX (3 * PRB_WATCHED_MAX)
