@@ -2,6 +2,7 @@
 #include "cli/print/out.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -143,6 +144,10 @@ bool prb_out_finish(struct prb_error *err)
     /* It failed earlier, and the reason was not saved: one byte more fails in the same way. */
     if (!errno && fputc('\n', stdout) == '\n')
         fflush(stdout);
+    if (errno == EPIPE) {
+        signal(SIGPIPE, SIG_DFL); /* libnats has set it to be ignored */
+        raise(SIGPIPE);
+    }
     return prb_cli_fail(err, PRB_IO, "", "standard output did not take everything: %s",
                         strerror(errno ? errno : EIO));
 }

@@ -49,7 +49,7 @@ void prb_out_error(const struct prb_error *err);
 void prb_out_note(const char *text);
 /* Show on a terminal how far the command is, once it has taken a second. */
 void prb_out_progress(void);
-/* Push standard output out; IO when it did not take everything. */
+/* Push standard output out; IO when it did not take everything. Where nobody reads it, SIGPIPE ends the command. */
 bool prb_out_finish(struct prb_error *err);
 
 /* A finding of a skill: "high   " before its sentence, where and what to do next below it. */

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import tempfile
 import pytest
 
 from bus import PROBING, missing
-from conftest import BUDGET
+from conftest import BUDGET, DEADLINE
 from hosts import can
 from test_agents import Cluster
 from test_looking import PROGRAM
@@ -151,3 +152,13 @@ def test_tables_of_the_asker(job):
     chosen = job.ask("query", "-f", "json", "SELECT rank, host FROM system.process WHERE rank IN (0, 3) ORDER BY 1")
     found = json.loads(chosen.stdout)
     assert [tuple(row.values()) for row in found["rows"]] == [(0, "node1"), (3, "node2")] and found["coverage"]["expected"] == 2
+
+
+def test_nobody_reads(job):
+    """As in `| head`: the command ends quietly, although the library of the bus has SIGPIPE ignored."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as out:
+        done = subprocess.run([*job.hosts.hub.enter, PROBING, "--timeout", str(BUDGET), "-t", "@job", "tables"], stdout=out, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, timeout=DEADLINE, env=job.bus.environment)
+    assert (done.returncode in (-signal.SIGPIPE, 128 + signal.SIGPIPE), done.stderr) == (True, b""), done.returncode
