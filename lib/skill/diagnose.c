@@ -38,8 +38,11 @@ struct turn {
     const struct prb_skill_file *file;
     struct patient *patient;
     size_t step;
-    unsigned look; /* of a step with looks: those that were made */
-    double ready;  /* monotonic s */
+    double ready; /* monotonic s */
+    struct {
+        unsigned look; /* those that were made */
+        double ready;
+    } series[PRB_SKILL_STEPS_MAX]; /* of step, and of the steps beside it */
 };
 
 struct doctor {
@@ -247,23 +250,61 @@ static double interval(const struct run *run, const struct prb_skill_step *step)
     return wanted > 0 && step->looks > 1 ? wanted / (step->looks - 1) : step->seconds;
 }
 
+/* The step, and how many behind it are looked at beside it. */
+static size_t count_beside(const struct prb_skill_file *file, size_t step)
+{
+    size_t count = 1;
+    while (step + count < file->step_count && file->steps[step + count].beside)
+        count++;
+    return count;
+}
+
+static unsigned looks_of(const struct run *run, const struct prb_skill_step *step)
+{
+    return run->turn->patient->seen && step->seen_looks ? step->seen_looks : step->looks;
+}
+
+/* The series whose look comes next, or count: all have theirs. */
+static size_t next_series(const struct run *run, const struct prb_skill_step *steps, size_t count)
+{
+    const struct turn *turn = run->turn;
+    size_t next = count;
+    for (size_t i = 0; i < count; i++)
+        if (turn->series[i].look < looks_of(run, &steps[i]) &&
+            (next == count || turn->series[i].ready < turn->series[next].ready))
+            next = i;
+    return next;
+}
+
+static bool look(struct run *run, const struct prb_skill_step *step, size_t series,
+                 struct prb_error *err)
+{
+    struct turn *turn = run->turn;
+    struct prb_kept *kept = turn->patient->kept;
+    bool fewer = looks_of(run, step) != step->looks, several = step->looks > 1;
+    double began = prb_clock_s();
+    if (!prb_kept_begin(kept, step->name, several ? (int)turn->series[series].look : -1, err) ||
+        !query(run, step, prb_kept_row, kept, err))
+        return false;
+    turn->series[series].look++;
+    /* Not from when it was due: looks that come late would not be apart. */
+    turn->series[series].ready = began + (fewer ? step->seen_seconds : interval(run, step));
+    return true;
+}
+
 static bool keep(struct run *run, const struct prb_skill_step *step, struct prb_error *err)
 {
-    struct patient *patient = run->turn->patient;
-    bool fewer = patient->seen && step->seen_looks;
-    unsigned looks = fewer ? step->seen_looks : step->looks;
-    bool several = step->looks > 1;
-    double began = prb_clock_s();
-    if (!prb_kept_begin(patient->kept, step->name, several ? (int)run->turn->look : -1, err) ||
-        !query(run, step, prb_kept_row, patient->kept, err))
+    struct turn *turn = run->turn;
+    size_t count = count_beside(turn->file, turn->step), series = next_series(run, step, count);
+    if (!look(run, &step[series], series, err))
         return false;
-    if (++run->turn->look < looks) {
-        /* Not from when it was due: looks that come late would not be apart. */
-        run->turn->ready = began + (fewer ? step->seen_seconds : interval(run, step));
+    series = next_series(run, step, count);
+    if (series < count) {
+        turn->ready = turn->series[series].ready;
         return true;
     }
-    run->turn->look = 0;
-    run->turn->step++;
+    memset(turn->series, 0, sizeof turn->series);
+    turn->step += count;
     return true;
 }
 

@@ -133,8 +133,7 @@ static bool take_looks(const char *text, unsigned *looks, double *seconds)
 
 static bool take_keep(struct prb_skill_step *step, char *words, struct prb_arena *arena)
 {
-    char *save, *name = strtok_r(words, " ", &save), *looks = strtok_r(NULL, " ", &save);
-    char *seen = strtok_r(NULL, " ", &save), *fewer = strtok_r(NULL, " ", &save);
+    char *save, *name = strtok_r(words, " ", &save), *looks = strtok_r(NULL, " ", &save), *word;
     if (!name || !prb_skill_name_is_good(name, strlen(name)) || strchr(name, '-') ||
         strcmp(name, "since") == 0)
         return false;
@@ -143,8 +142,14 @@ static bool take_keep(struct prb_skill_step *step, char *words, struct prb_arena
     step->name = prb_arena_strdup(arena, name);
     if (looks && !take_looks(looks, &step->looks, &step->seconds))
         return false;
-    return !seen || (strcmp(seen, "seen") == 0 && fewer &&
-                     take_looks(fewer, &step->seen_looks, &step->seen_seconds));
+    while ((word = strtok_r(NULL, " ", &save))) {
+        char *fewer = strcmp(word, "seen") == 0 ? strtok_r(NULL, " ", &save) : NULL;
+        if (strcmp(word, "beside") == 0)
+            step->beside = true;
+        else if (!fewer || !take_looks(fewer, &step->seen_looks, &step->seen_seconds))
+            return false;
+    }
+    return true;
 }
 
 /* What stands behind the fence: *ours: it is a step.  False: a step, and wrong. */
@@ -194,6 +199,9 @@ static bool take_block(struct prb_skill_file *file, struct lines *lines, struct 
         return true;
     if (file->step_count == PRB_SKILL_STEPS_MAX)
         return wrong(lines, err, "there are too many blocks");
+    if (step.beside &&
+        (!file->step_count || file->steps[file->step_count - 1].kind != PRB_STEP_KEEP))
+        return wrong(lines, err, "beside: the block before it must be `sql keep`, too");
     step.sql = prb_arena_strndup(&file->arena, text.data ? text.data : "", text.len);
     if (!prb_buf_ok(&text) || !step.sql)
         return prb_nomem(err);

@@ -6,6 +6,7 @@
  *     ```sql keep NAME          rows kept as table kept.NAME for the blocks after it
  *     ```sql keep NAME 20x0.5   20 looks, one each 0.5 s; the column `look` counts them from 0
  *     ```sql keep NAME 20x0.5 seen 3x0.5    fewer when the host has looked for 10 s
+ *     ```sql keep NAME 3x5 beside    its looks are taken beside those of the block before
  *     ```wait 10                seconds
  *
  * Other blocks are prose.  A file may be anybody's: all of it is bounded here, and its SQL can only
@@ -35,6 +36,7 @@ struct prb_skill_step {
     double seconds;      /* between looks, or to wait */
     unsigned seen_looks; /* of KEEP, when since is known; 0: as without */
     double seen_seconds;
+    bool beside; /* of KEEP: with the KEEP before it */
 };
 
 struct prb_skill_parameter {

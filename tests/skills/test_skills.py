@@ -80,7 +80,8 @@ def test_leak(planted):
     told = run(planted("leak").pid, "leak")
     found = told["findings"][0]
     assert found["severity"] in ("medium", "high"), found
-    named = next(one for one in told["findings"] if "Sample" in one["finding"])
+    named = next((one for one in told["findings"] if "Sample" in one["finding"]), None)
+    assert named, told
     assert named["severity"] in ("medium", "high") and "Trainer.history" in named["where"], told
 
 
@@ -208,6 +209,17 @@ def test_looks_are_apart(own, planted):
     assert float(first(job.pid, "mine", **own.where)["finding"]) > 0.55
 
 
+def test_series_side_by_side(own, planted):
+    """Each has its own time between looks; blocks behind them see all of both."""
+    job = planted("hang")
+    own("mine", sql("keep slow 3x0.6", "SELECT now() AS at"), sql("keep fast 5x0.3 beside", "SELECT now() AS at"),
+        sql("finding", "SELECT 'info', printf('%d %d', (SELECT count(*) FROM kept.slow), (SELECT count(*) FROM kept.fast))"),
+        sql("finding", "SELECT 'info', (SELECT max(at) - min(at) FROM kept.slow)"),
+        sql("finding", "SELECT 'info', (SELECT min(at) FROM kept.fast) - (SELECT max(at) FROM kept.slow)"))
+    counts, spread, behind = (one["finding"] for one in run(job.pid, "mine", **own.where)["findings"])
+    assert counts == "3 5" and float(spread) > 1.1 and float(behind) < 0
+
+
 def test_hostile_files(own, planted, tmp_path):
     """They can change nothing, and end."""
     job = planted("hang")
@@ -224,6 +236,7 @@ def test_hostile_files(own, planted, tmp_path):
     for name, text in {"nohead": "# hm\n", "noname": "---\ndescription: x\n---\n", "open": skill("open", "```sql finding\nSELECT 1"),
                        "bad name": skill("../x"), "long": skill("long", "x" * 300000), "hang": skill("hang"),
                        "wait": skill("wait", "```wait 1e9\n```"), "looks": skill("looks", sql("keep a 1000000x1", "SELECT 1")),
+                       "beside": skill("beside", sql("finding", "SELECT 1"), sql("keep a 2x1 beside", "SELECT 1")),
                        "since": skill("since", sql("keep since", "SELECT 1")),
                        "blocks": skill("blocks", *[sql("finding", "SELECT 1")] * 100)}.items():
         write(own.where["env"]["XDG_CONFIG_HOME"] + "/probing/skills", name + ".md", text)
