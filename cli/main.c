@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/fleet/job.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
 #include "cli/serve/program.h"
@@ -148,6 +149,9 @@ static bool run_words(struct prb_run *run, char **words, struct prb_error *err)
             "for a start: `probing list`, then `probing PID backtrace`; `probing help`",
             "no command was given");
     if (run->command != &prb_command_help && !prb_run_take_target_options(run, err))
+        return false;
+    double timeout;
+    if (!prb_run_job_timeout(run, &timeout, err))
         return false;
     if (run->server && run->command != &prb_command_help)
         return prb_run_elsewhere(run, err);

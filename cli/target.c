@@ -263,10 +263,13 @@ static bool is_socket(const char *path)
     return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* What no file has is a part of a command line. */
+/* What no file has, or only one that holds no target, is a part of a command line. */
 static bool is_name(const char *word)
 {
-    return !is_address(word) && !strchr(word, '/') && access(word, F_OK) != 0;
+    struct stat status;
+    if (stat(word, &status) == 0)
+        return S_ISREG(status.st_mode) && !prb_target_is_file(word);
+    return !is_address(word) && !strchr(word, '/');
 }
 
 static struct prb_target *open_named(const struct prb_run *run, bool whole_job,
@@ -282,7 +285,11 @@ static struct prb_target *open_named(const struct prb_run *run, bool whole_job,
         pid_t pid = prb_process_by_name(wanted->word, note, err);
         if (note[0] && !whole_job)
             prb_out_note(note);
-        return pid ? prb_target_open_pid(pid, err) : NULL;
+        if (pid)
+            return prb_target_open_pid(pid, err);
+        bool file = wanted->how != PRB_GLOBAL_NAME && access(wanted->word, F_OK) == 0;
+        if (!file || (err && err->code != PRB_NOT_FOUND))
+            return NULL;
     }
     return prb_target_open(wanted->word, &options, err);
 }

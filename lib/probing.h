@@ -164,13 +164,15 @@ struct prb_target_options {
 
 /*
  * Open a target.  spec: a pid; the path of a core or snapshot file; a part of a running Python's
- * command line (prb_process_by_name). options may be NULL. Errors: NOT_FOUND, NOT_PYTHON (names Python
+ * command line (prb_process_by_name), also where a file that is neither has that name.  options may be NULL. Errors: NOT_FOUND, NOT_PYTHON (names Python
  * children), PERMISSION (says which rule refused), UNSUPPORTED, CORRUPT, USAGE (the part is not
  * unique: lists the matches).  The remedy is filled.
  */
 PRB_API struct prb_target *prb_target_open(const char *spec,
                                            const struct prb_target_options *options,
                                            struct prb_error *err) PRB_MUST_CHECK;
+/* Whether a path is a file that prb_target_open reads. */
+PRB_API bool prb_target_is_file(const char *path);
 /* The same for a process; name part only (what -n means). */
 PRB_API struct prb_target *prb_target_open_pid(pid_t pid, struct prb_error *err) PRB_MUST_CHECK;
 PRB_API struct prb_target *prb_target_open_name(const char *part,

@@ -6,20 +6,26 @@
 
 #define LONGEST 3600.0 /* s */
 
+bool prb_run_job_timeout(const struct prb_run *run, double *out, struct prb_error *err)
+{
+    const char *text = run->globals[PRB_GLOBAL_TIMEOUT].text;
+    char *end = NULL;
+    *out = text ? strtod(text, &end) : 0;
+    if (text && (end == text || *end || !(*out >= PRB_SECONDS_LEAST) || *out > LONGEST))
+        return prb_usage(run, err, "--timeout is a number of seconds from %g to %g, not \"%s\"",
+                         PRB_SECONDS_LEAST, LONGEST, text);
+    return true;
+}
+
 static struct prb_fleet *open_job(const struct prb_run *run, const char *address,
                                   struct prb_fleet_options options, struct prb_error *err)
 {
-    const char *timeout = run->globals[PRB_GLOBAL_TIMEOUT].text;
-    char *end = NULL;
-    options.bus = run->globals[PRB_GLOBAL_BUS].text;
-    if (timeout)
-        options.budget = strtod(timeout, &end);
-    if (timeout && (end == timeout || *end || !(options.budget >= PRB_SECONDS_LEAST) ||
-                    options.budget > LONGEST)) {
-        prb_usage(run, err, "--timeout is a number of seconds up to %g, not \"%s\"", LONGEST,
-                  timeout);
+    double timeout;
+    if (!prb_run_job_timeout(run, &timeout, err))
         return NULL;
-    }
+    options.bus = run->globals[PRB_GLOBAL_BUS].text;
+    if (timeout > 0)
+        options.budget = timeout;
     struct prb_fleet *fleet = prb_fleet_open(address, &options, err);
     const char *note = fleet ? prb_fleet_info(fleet)->note : NULL;
     if (note)

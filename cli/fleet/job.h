@@ -7,6 +7,8 @@
 
 PRB_DEFINE_AUTO_PTR(prb_fleet, struct prb_fleet, prb_fleet_close)
 
+/* --timeout, seconds; 0: not given.  False: it is no such number. */
+bool prb_run_job_timeout(const struct prb_run *run, double *out, struct prb_error *err);
 /* Open the job that the user named (prb_run_job), with --bus and --timeout. */
 struct prb_fleet *prb_run_open_job(const struct prb_run *run, struct prb_error *err) PRB_MUST_CHECK;
 /* The same, with a budget for each question where --timeout gives none (0: the kind's). */

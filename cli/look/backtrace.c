@@ -72,6 +72,23 @@ static bool add_tasks(struct prb_target *target, struct prb_stacks *stacks, stru
     return tasks && prb_stacks_add_tasks(stacks, tasks, err);
 }
 
+/* Which threads there are, as many as fit. */
+static void name_threads(const struct prb_stacks *stacks, struct prb_error *err)
+{
+    char *text = err->remedy, one[96];
+    size_t len = (size_t)sprintf(text, "its threads are: ");
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct prb_thread *thread = &stacks->threads[i];
+        size_t more = (size_t)snprintf(one, sizeof one, "%s%d%s%.60s", i ? ", " : "",
+                                       (int)thread->os_thread_id, thread->name ? " " : "",
+                                       thread->name ? thread->name : "");
+        bool fits = len + more + sizeof ", …" < sizeof err->remedy;
+        len += (size_t)sprintf(text + len, "%s", fits ? one : ", …");
+        if (!fits)
+            break;
+    }
+}
+
 /* Only the threads that the word means stay. */
 static bool choose(struct prb_stacks *stacks, const char *word, struct prb_error *err)
 {
@@ -79,17 +96,32 @@ static bool choose(struct prb_stacks *stacks, const char *word, struct prb_error
     for (size_t i = 0; i < stacks->thread_count; i++)
         if (prb_thread_is(&stacks->threads[i], stacks->target.pid, word))
             stacks->threads[kept++] = stacks->threads[i];
+    if (kept == 0) {
+        prb_cli_fail(err, PRB_NOT_FOUND, "", "process %d has no thread \"%.60s\"",
+                     (int)stacks->target.pid, word);
+        name_threads(stacks, err);
+        return false;
+    }
     stacks->thread_count = kept;
-    return kept > 0 ||
-           prb_cli_fail(err, PRB_NOT_FOUND,
-                        "`probing PID backtrace` shows the threads with their numbers and names",
-                        "process %d has no thread \"%.60s\"", (int)stacks->target.pid, word);
+    return true;
+}
+
+/* By a number no other thread was read: for the message they are. */
+static void no_thread(const struct view *view, struct prb_target *target, struct prb_error *err)
+{
+    struct prb_stack_options all = *view->options;
+    all.only_thread = 0;
+    PRB_AUTO(prb_stacks) struct prb_stacks *stacks = prb_stacks_take(target, &all, NULL);
+    if (stacks)
+        name_threads(stacks, err);
 }
 
 static struct prb_stacks *take(const struct view *view, struct prb_target *target,
                                struct prb_error *err)
 {
     PRB_AUTO(prb_stacks) struct prb_stacks *stacks = prb_stacks_take(target, view->options, err);
+    if (!stacks && view->options->only_thread && err && err->code == PRB_NOT_FOUND)
+        no_thread(view, target, err);
     if (!stacks || (view->thread && !choose(stacks, view->thread, err)) ||
         (view->tasks && !add_tasks(target, stacks, err)))
         return NULL;

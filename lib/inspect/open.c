@@ -260,16 +260,24 @@ static const char *kind_of_file(mode_t mode)
                             : "device";
 }
 
-static struct prb_target *open_file(const char *path, const struct prb_target_options *options,
-                                    struct prb_error *err)
+bool prb_target_is_file(const char *path)
 {
-    if (!prb_proc_is_core(path)) {
-        prb_fail(err, PRB_USAGE, "%s is neither a core file nor a snapshot", path);
-        prb_error_remedy(err, TARGETS);
-        return NULL;
-    }
-    return prb_target_open_core(path, options ? options->exe : NULL,
-                                options ? options->sysroot : NULL, false, err);
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && prb_proc_is_core(path);
+}
+
+/* There is such a file, no target, and no process has its path in its command line. */
+static void no_target(const char *path, mode_t mode, struct prb_error *err)
+{
+    if (S_ISREG(mode))
+        prb_fail(err, PRB_NOT_FOUND,
+                 "%s is neither a core file nor a snapshot, and no Python process has it in its "
+                 "command line",
+                 path);
+    else
+        prb_fail(err, PRB_USAGE, "%s is a %s, and no Python process has it in its command line",
+                 path, kind_of_file(mode));
+    prb_error_remedy(err, TARGETS);
 }
 
 struct prb_target *prb_target_open(const char *spec, const struct prb_target_options *options,
@@ -284,14 +292,13 @@ struct prb_target *prb_target_open(const char *spec, const struct prb_target_opt
         return prb_target_open_pid((pid_t)pid, err);
     }
     bool there = stat(spec, &st) == 0;
-    if (there && S_ISREG(st.st_mode))
-        return open_file(spec, options, err);
+    if (there && S_ISREG(st.st_mode) && prb_proc_is_core(spec))
+        return prb_target_open_core(spec, options ? options->exe : NULL,
+                                    options ? options->sysroot : NULL, false, err);
     bool no_file = !there && errno == ENOENT && strchr(spec, '/') && !strchr(spec, ' ');
     struct prb_target *target = prb_target_open_name(spec, err); /* a part of a path, maybe */
     if (!target && err && err->code == PRB_NOT_FOUND && there) {
-        prb_fail(err, PRB_USAGE, "%s is a %s, and no Python process has it in its command line",
-                 spec, kind_of_file(st.st_mode));
-        prb_error_remedy(err, TARGETS);
+        no_target(spec, st.st_mode, err);
     } else if (!target && err && err->code == PRB_NOT_FOUND && no_file) {
         prb_fail(err, PRB_NOT_FOUND,
                  "no file %s, and no Python process with it in its command line", spec);

@@ -45,6 +45,20 @@ def test_files_that_are_no_targets(probing, tmp_path):
         assert err == probing("-t", path, "bt").fails(2)
 
 
+def test_a_file_that_a_job_runs(probing, start, tmp_path, monkeypatch):
+    """Where the script lies in the current folder, its name still means the job."""
+    script = NAME.format("script") + ".py"
+    (tmp_path / script).write_text("import sys; print('ready', flush=True); sys.stdin.read()")
+    monkeypatch.chdir(tmp_path)
+    probing("-t", script, "bt").fails(NOT_FOUND, script + " is neither a core file nor a snapshot", "no Python process")
+    process = start("exec(open({!r}).read())".format(script), script)
+    for words in (("-t", script), (script,)):
+        assert probing(*words, "bt").works().startswith("Process {}:".format(process.pid))
+    probing(process.pid, "snapshot", script).works()
+    assert probing("-t", script, "bt").works().startswith("Snapshot of process")
+    probing("-t", "./" + script, "bt").works()
+
+
 def test_a_name_that_several_have(probing, start):
     """Processes that do not belong together: none is taken, and each is named by what tells it apart."""
     program = "import sys; print('ready', flush=True); sys.stdin.read()"
@@ -112,7 +126,9 @@ def test_a_thread_by_its_name(probing, start, words):
     out = probing(process.pid, *words).works()
     assert re.findall(r'^Thread \d+ "(.*?)"', out, re.M) == ["metrics"]
     assert json.loads(probing(process.pid, *words, "--json").works())[0]["thread_name"] == "metrics"
-    probing(process.pid, "bt", "no-such-thread").fails(NOT_FOUND, "no-such-thread", "numbers and names")
+    for word in ("no-such-thread", "7"):
+        err = probing(process.pid, "bt", "--thread", word).fails(NOT_FOUND, word, "its threads are: {} MainThread, ".format(process.pid))
+        assert err.rstrip().endswith(" metrics")
 
 
 def test_the_tool_is_no_python_process(probing, start, job):
@@ -148,6 +164,12 @@ def test_a_list_on_a_narrow_terminal(probing, tmp_path):
         assert str(script) in probing("list").works()  # a pipe gets it whole
     finally:
         process.communicate()
+
+
+@pytest.mark.parametrize("timeout", ["x", "", "0", "-1", "nan", "1e9"])
+def test_a_timeout_that_is_no_number(probing, job, timeout):
+    """Also where no job is asked, which it is for."""
+    probing("--timeout", timeout, job.pid, "bt").fails(2, '--timeout is a number of seconds from 0.001 to 3600, not "{}"'.format(timeout))
 
 
 def test_a_thread_of_the_kernel(probing):
