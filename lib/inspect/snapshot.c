@@ -63,14 +63,15 @@ static void put_first(struct prb_target *target)
 
 static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 
-/* Threads whose frames differ between the process and the file. */
+/* Threads whose frames differ between the process and the file, or were read while they changed. */
 static size_t count_moved(const struct prb_stacks *seen, const struct prb_stacks *told)
 {
     size_t moved = 0;
     for (size_t i = 0; i < seen->thread_count; i++) {
         const struct prb_thread *a = &seen->threads[i];
         const struct prb_thread *b = i < told->thread_count ? &told->threads[i] : NULL;
-        bool same = b && a->thread_id == b->thread_id && a->frame_count == b->frame_count;
+        bool same =
+            b && !a->unstable && a->thread_id == b->thread_id && a->frame_count == b->frame_count;
         for (size_t k = 0; same && k < a->frame_count; k++)
             same = a->frames[k].addr == b->frames[k].addr &&
                    a->frames[k].line == b->frames[k].line &&

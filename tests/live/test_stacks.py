@@ -1,5 +1,6 @@
 """Known stacks: every program in every interpreter, names, lines and columns of all frames."""
 
+import json
 import os
 import shutil
 
@@ -65,6 +66,17 @@ def test_too_deep(start, python):
     assert not deep["unstable"]
     assert [frame["kind"] for frame in deep["frames"]] == ["python"] * FRAMES_MAX + ["broken"]
     assert "more frames than the limit" in deep["frames"][-1]["name"]
+
+
+def test_a_snapshot_of_chains_that_break(start, python, tmp_path):
+    """What was read while it changed is not told as whole."""
+    if python.minor < (3, 13) or python.container or "t" in python.how.split("-"):
+        pytest.skip("the target finds the pointers to its frames from 3.13 on")
+    target, path = start(python, "broken_chain.py"), tmp_path / "job.snap"
+    for _ in range(20):
+        told = json.loads(probing("-t", target.pid, "snapshot", "--json", path).stdout)
+        ends = sum(entry["frames"][-1]["kind"] == "broken" for entry in backtrace(path) if entry["frames"])
+        assert ends <= told["moved"]
 
 
 def test_subinterpreters(start, python):
