@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
+#include "cli/store/start.h"
 #include "fleet/cluster.h"
 
 #define STATUS_NOT_RUN 126 /* as env(1), nohup(1) and timeout(1) have them */
@@ -90,6 +93,17 @@ static void attach(const struct prb_run *run)
     prb_out_note(text);
 }
 
+/* As the package's start-up hook does it; the program may have none. */
+static bool wants_store(void)
+{
+    static const char *const on[] = {"on", "1", "true", "yes"};
+    const char *text = getenv("PROBING_STORE");
+    for (size_t i = 0; text && i < sizeof on / sizeof *on; i++)
+        if (strcasecmp(text, on[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool run_launch(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char **words = calloc(run->argument_count + 1, sizeof *words);
@@ -102,6 +116,8 @@ static bool run_launch(const struct prb_run *run, struct prb_error *err)
             return false;
     if (run->options[CLUSTER].count)
         attach(run);
+    if (wants_store())
+        prb_start_collector(getpid());
     if (!preload(err) || !offer_nccl(err) ||
         !set_variable("PROBING", run->options[RECURSIVE].count ? "nested" : "followed", err))
         return false;

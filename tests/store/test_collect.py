@@ -1,7 +1,9 @@
 """probing collect: rows go from rings to the store, each once, and are there when the job has ended."""
 
 import os
+import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -39,16 +41,21 @@ def test_every_row_once(recorder, store):
     assert query(recorder.pid, "SELECT DISTINCT resolution FROM python.events") == [{"resolution": "raw"}]
 
 
-@pytest.mark.parametrize("by", ["pid", "command", "job", "file"])
-def test_the_job_is_gone(recorder, store, by):
+@pytest.mark.parametrize("by", ["pid", "command", "job", "script", "file"])
+def test_the_job_is_gone(recorder, store, by, tmp_path, monkeypatch):
+    """script: the job's name, where its script lies in the current folder."""
     recorder.write("events", map(row, range(30)))
     recorder.write("other", [(7,)], columns="n:integer")
     store.collect_once()
     recorder.end()
     (file,) = store.files()
     shutil.rmtree(str(recorder.rings))
-    names = {"pid": recorder.pid, "command": "/" + recorder.name, "job": file.name.split("-")[0], "file": file}
+    names = {"pid": recorder.pid, "command": "/" + recorder.name, "job": file.name.split("-")[0], "script": recorder.name, "file": file}
     assert names["job"] == recorder.name
+    if by == "script":
+        monkeypatch.chdir(tmp_path)
+        if not os.path.exists(recorder.name):
+            (tmp_path / recorder.name).write_text("# a program")
     assert query(names[by], ALL) == expected(30)
     assert query(names[by], "SELECT n, pid, rank FROM other") == [{"n": 7, "pid": recorder.pid, "rank": None}]
     tables = [one["table_name"] for one in query(names[by], "SHOW TABLES")]
@@ -175,6 +182,24 @@ def test_the_hook_starts_it(store, tmp_path):
             time.sleep(0.01)
         assert told.exists() == runs
     assert told.read_text() == "collect --while-used none\n"
+
+
+def test_launch_starts_it(store):
+    """PROBING_STORE=on, or the setting: as the start-up hook, which the program may not have."""
+    log = store.state / "probing" / "collector.log"
+    for more, variables in (((), {}), ((), {"PROBING_STORE": "On"}), (("-D", "probing.store=on"), {})):
+        probing("launch", *more, sys.executable, "-c", "", env=dict(os.environ, **variables))
+        if not (more or variables):
+            assert not log.exists()
+            continue
+        wait_until(log.exists)
+        wait_until(lambda: " started" in log.read_text())
+        pid = int(re.search(r"process (\d+): started", log.read_text())[1])
+        with open("/proc/{}/maps".format(pid)) as maps:
+            assert "libprobe.so" not in maps.read()
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: " rows moved" in log.read_text())
+        log.unlink()
 
 
 def test_old_rows_go(recorder, store, monkeypatch):
