@@ -14,6 +14,7 @@
 #include "proc/stat.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
+#define MEMBERS_BYTES ((size_t)900 << 10) /* of an entry; what stands before them is short */
 #define HOSTS_MAX 200000
 
 void prb_roster_entry_deinit(struct prb_roster_entry *entry)
@@ -79,11 +80,48 @@ static json_t *member_object(const struct prb_fleet_member *one)
                      one->refused, strlen(one->refused), "role", one->role, strlen(one->role));
 }
 
+/* What of one user is told. */
+struct share {
+    uid_t uid;
+    size_t members, bytes;
+};
+
+static struct share *share_of(struct share *shares, size_t *count, uid_t uid)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (shares[i].uid == uid)
+            return &shares[i];
+    shares[*count] = (struct share){.uid = uid};
+    return &shares[(*count)++];
+}
+
+/* An entry is one message.  Whoever starts a thousand processes that say they are ranks leaves room
+ * for the ranks of other users. */
+static json_t *members_array(const struct prb_fleet_members *members)
+{
+    PRB_AUTO_FREE struct share *shares = calloc(members->count + 1, sizeof *shares);
+    json_t *list = shares ? json_array() : NULL;
+    size_t users = 0;
+    for (size_t i = 0; list && i < members->count; i++)
+        share_of(shares, &users, members->items[i].uid);
+    for (size_t i = 0; list && i < members->count; i++) {
+        json_t *one = member_object(&members->items[i]);
+        PRB_AUTO_FREE char *text = one ? json_dumps(one, JSON_COMPACT) : NULL;
+        struct share *share = share_of(shares, &users, members->items[i].uid);
+        if (text && share->members < PRB_ROSTER_MEMBERS / users &&
+            share->bytes + strlen(text) <= MEMBERS_BYTES / users) {
+            share->members++;
+            share->bytes += strlen(text);
+            json_array_append(list, one);
+        }
+        json_decref(one);
+    }
+    return list;
+}
+
 char *prb_roster_pack(const struct prb_roster_entry *entry, struct prb_error *err)
 {
-    json_t *members = json_array();
-    for (size_t i = 0; members && i < entry->members.count; i++)
-        json_array_append_new(members, member_object(&entry->members.items[i]));
+    json_t *members = members_array(&entry->members);
     json_t *object =
         json_pack("{si ss ss ss sI si sf sf so}", "v", 1, "host", entry->host, "key", entry->key,
                   "release", entry->release, "uid", (json_int_t)entry->uid, "pid", entry->pid,
@@ -119,7 +157,7 @@ static bool take_member(const json_t *object, const char *host, struct prb_fleet
     if (!take_number(object, "rank", 0, PRB_RANKS_MAX - 1, &rank) ||
         !take_number(object, "local_rank", -1, PRB_RANKS_MAX, &local) ||
         !take_number(object, "world_size", -1, PRB_RANKS_MAX, &world) ||
-        !take_number(object, "attempt", 0, 1 << 30, &attempt) ||
+        !take_number(object, "attempt", 0, PRB_ATTEMPTS_MAX, &attempt) ||
         !take_number(object, "pid", 1, INT32_MAX, &pid) ||
         !take_number(object, "uid", 0, UINT32_MAX, &uid) ||
         !take_text(object, "job", out->job, sizeof out->job) ||

@@ -8,6 +8,8 @@
 
 #include "fleet/message/message.h"
 
+#define PRB_ATTEMPTS_MAX (1 << 30) /* of a launcher */
+
 /* Ranks of one job on this host. */
 struct prb_fleet_members {
     struct prb_fleet_member *items; /* by job, then rank, then pid; of the newest attempt */

@@ -1,4 +1,5 @@
 /* Which processes of this machine are ranks, and of which job. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -19,6 +20,15 @@ void prb_fleet_members_deinit(struct prb_fleet_members *members)
     *members = (struct prb_fleet_members){0};
 }
 
+/* Whoever starts a process writes its environment: what no launcher says is as if it said nothing. */
+static int known(int value) { return value <= PRB_RANKS_MAX ? value : -1; }
+
+static int attempt_of(const char *text)
+{
+    long value = text ? strtol(text, NULL, 10) : 0;
+    return value > 0 && value <= PRB_ATTEMPTS_MAX ? (int)value : 0;
+}
+
 static void describe(const struct prb_process *process, const char *environment, size_t len,
                      struct prb_fleet_member *out)
 {
@@ -26,9 +36,9 @@ static void describe(const struct prb_process *process, const char *environment,
     const char *role = prb_environment_get(environment, len, ROLE);
     const char *folder = prb_environment_get(environment, len, "PROBING_CRASH_DIR");
     *out = (struct prb_fleet_member){.rank = process->rank,
-                                     .local_rank = process->local_rank,
-                                     .world_size = process->world_size,
-                                     .attempt = attempt ? atoi(attempt) : 0,
+                                     .local_rank = known(process->local_rank),
+                                     .world_size = known(process->world_size),
+                                     .attempt = attempt_of(attempt),
                                      .pid = process->pid,
                                      .uid = process->uid,
                                      .started = process->started};

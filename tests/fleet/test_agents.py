@@ -434,6 +434,25 @@ def test_eval(cluster):
     assert "42" in done.stdout and "ranks 0-1 (2 of 4)" in done.stdout and "does not allow eval" in done.stderr, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"])
+@pytest.mark.parametrize("value", ["2147483647", "-1"])
+def test_odd_environment(cluster, name, value):
+    """A process whose environment says what no launcher does takes no rank from its host, and is looked at itself."""
+    host = cluster.hosts.all[1]
+    environment = dict(os.environ, RANK="0", WORLD_SIZE="1", PROBING_JOB="odd")
+    environment[name] = value
+    with subprocess.Popen([*host.enter, sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as rank:
+        try:
+            assert rank.stdout.readline() == b"ready\n"
+            assert cluster.at(host, "cluster", "detach").returncode == 0
+            cluster.attach(host)
+            assert cluster.coverage()[1]["answered"] == "0-3"
+            done = cluster.at(cluster.hosts.hub, "-t", "@odd:0", "backtrace")
+            assert "innermost" in done.stdout, done.stderr
+        finally:
+            rank.stdin.close()
+
+
 def test_ranks_of_others(cluster):
     """Those of another user are none of this host's, though root may look, unless its agent was told to serve them."""
     host = cluster.hosts.all[1]
