@@ -80,6 +80,7 @@ const struct prb_arch prb_arch_aarch64 = {
     .fp = 29,
     .return_address = 30,
     .code_mask = CODE_MASK,
+    .signing_rule = 0x2d, /* DW_CFA_AARCH64_negate_ra_state */
     .code_align = 4,
     .gregset_size = 34 * sizeof(uint64_t),
     .ends_in_call = ends_in_call,

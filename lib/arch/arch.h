@@ -34,8 +34,9 @@ struct prb_arch {
     unsigned return_address; /* the register whose DWARF rule gives the caller's program counter */
     /* The bits of a return address that are an address; the others may be a signature. */
     uint64_t code_mask;
-    unsigned code_align; /* instructions begin at multiples of it */
-    size_t gregset_size; /* bytes of elf_gregset_t */
+    uint8_t signing_rule; /* the call frame instruction that says that they are signed; 0: none */
+    unsigned code_align;  /* instructions begin at multiples of it */
+    size_t gregset_size;  /* bytes of elf_gregset_t */
     /* Whether code, the PRB_CALL_MAX bytes that end where a return address points, ends in a call
      * instruction. */
     bool (*ends_in_call)(const uint8_t code[PRB_CALL_MAX]);

@@ -12,6 +12,21 @@
 
 /* ---- accessors ---- */
 
+/* What unw_proc_info_t's unwind_info begins with in every release of libunwind. */
+struct rules {
+    unw_word_t initial_start, initial_end, start, end;
+};
+
+static void note_rules(struct prb_unwinder *u, const unw_proc_info_t *proc)
+{
+    const struct rules *rules = proc->unwind_info;
+    u->unknown_rules = 0;
+    if (!rules || proc->unwind_info_size < (int)sizeof *rules)
+        return;
+    prb_unwind_rules_note(u, rules->initial_start, rules->initial_end);
+    prb_unwind_rules_note(u, rules->start, rules->end);
+}
+
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *proc,
                           int need_info, void *arg)
 {
@@ -29,6 +44,8 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
     }
     if (found < 0)
         u->missing = true;
+    else if (need_info)
+        note_rules(u, proc);
     return found;
 }
 
@@ -48,7 +65,10 @@ static int no_dynamic_list(unw_addr_space_t space, unw_word_t *list, void *arg)
 static uint64_t unsigned_word(struct prb_unwinder *u, uint64_t word)
 {
     uint64_t code = word & u->arch->code_mask;
-    return code != word && prb_unwinder_pc(u, code)->after_call ? code : word;
+    if (code == word)
+        return word;
+    const struct prb_pc *pc = prb_unwinder_pc(u, code);
+    return pc->after_call || pc->signal_return ? code : word;
 }
 
 static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value, int write,
@@ -60,6 +80,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value
     if (write || u->reads++ > PRB_STEP_READS_MAX || !prb_unwinder_word(u, addr, &word))
         return -UNW_EINVAL;
     *value = unsigned_word(u, word);
+    prb_unwind_rules_hide(u, addr, value);
     return 0;
 }
 

@@ -33,6 +33,8 @@ struct prb_unwind_table {
     uint64_t count;
 };
 
+#define PRB_UNKNOWN_RULES 64
+
 #define PRB_PC_CACHE 1024 /* a power of two */
 
 /* What is known of one program counter. */
@@ -67,10 +69,12 @@ struct prb_unwinder {
 
     /* of the walk now under way */
     const struct prb_thread_copy *copy;
-    struct prb_registers registers; /* at the cursor's start */
-    bool lacking;                   /* a register was needed that is not known */
-    bool missing;                   /* code without unwind information */
-    unsigned reads;                 /* words read in this step */
+    struct prb_registers registers;           /* at the cursor's start */
+    bool lacking;                             /* a register was needed that is not known */
+    bool missing;                             /* code without unwind information */
+    unsigned reads;                           /* words read in this step */
+    prb_addr unknown_rule[PRB_UNKNOWN_RULES]; /* of the function that is looked at */
+    unsigned unknown_rules;
 };
 
 /* ---- stop.c ---- */
@@ -109,6 +113,12 @@ const struct prb_pc *prb_unwinder_pc(struct prb_unwinder *u, prb_addr pc);
 bool prb_unwind_tables_follow(struct prb_unwinder *u, bool again);
 /* The table for code at pc; NULL: there is none. */
 const struct prb_unwind_table *prb_unwind_table(struct prb_unwinder *u, prb_addr pc);
+
+/* ---- rules.c ---- */
+/* Note where call frame instructions from start to end are not known to libunwind, after those noted. */
+void prb_unwind_rules_note(struct prb_unwinder *u, prb_addr start, prb_addr end);
+/* A word of the target as libunwind is to see it. */
+void prb_unwind_rules_hide(const struct prb_unwinder *u, prb_addr addr, uint64_t *word);
 
 /* ---- evaluator_symbols.c ---- */
 /* Whether a symbol is the interpreter's call machinery (evaluator_symbols.def). */

@@ -253,6 +253,37 @@ static void two_registers_do_not(void **state)
     find(0, "main");
 }
 
+/* Rules of AArch64 that libunwind 1.6 refuses are no-ops to it; the same byte as an operand stays. */
+static void rules_of_signed_addresses(void **state)
+{
+    (void)state;
+    static const uint8_t rules[] = {0x41, 0x2d, 0x0e, 0x2d, 0x9d, 0x2d, 0x02, 0x2d,
+                                    0x0f, 0x02, 0x2d, 0x2d, 0x10, 0xad, 0x2d, 0x01,
+                                    0x2d, 0x16, 0x1e, 0x00, 0xdd, 0x2d, 0x0a, 0x2d};
+    static const uint8_t seen[] = {0x41, 0x00, 0x0e, 0x2d, 0x9d, 0x2d, 0x02, 0x2d,
+                                   0x0f, 0x02, 0x2d, 0x2d, 0x10, 0xad, 0x2d, 0x01,
+                                   0x2d, 0x16, 0x1e, 0x00, 0xdd, 0x00, 0x0a, 0x00};
+    struct prb_unwinder *u = lab->unwinder;
+    prb_addr start = (uintptr_t)rules;
+    prb_unwind_rules_note(u, start, start + sizeof rules);
+    assert_int_equal(u->unknown_rules, u->arch->signing_rule ? 3 : 0);
+    u->unknown_rules = 0;
+    u->arch = &prb_arch_aarch64;
+    for (size_t len = 0; len <= sizeof rules; len++) { /* cut short anywhere */
+        u->unknown_rules = 0;
+        prb_unwind_rules_note(u, start, start + len);
+    }
+    assert_int_equal(u->unknown_rules, 3);
+    for (size_t at = 0; at + 8 <= sizeof rules; at++) {
+        uint64_t word;
+        memcpy(&word, rules + at, sizeof word);
+        prb_unwind_rules_hide(u, start + at, &word);
+        assert_memory_equal(&word, seen + at, sizeof word);
+    }
+    u->arch = prb_arch_host();
+    u->unknown_rules = 0;
+}
+
 /* The stack is deeper than the copy. */
 static void deeper_than_the_copy(void **state)
 {
@@ -586,6 +617,7 @@ int main(void)
         TEST(later_code),
         TEST(two_registers_suffice),
         TEST(two_registers_do_not),
+        TEST(rules_of_signed_addresses),
         TEST(deeper_than_the_copy),
         TEST(signal_frame),
         TEST(other_stack_for_signals),
