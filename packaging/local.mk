@@ -9,7 +9,7 @@ include packaging/wheel/local.mk
 # The libraries that are opened by name at run time: name, priority, what for (lib/base/dlopen_note.h).
 dlopen-notes: all
 	@$(PYTHON) $(srcdir)/%D%/dlopen_notes.py .libs/libprobing.so .libs/probing
-# Of the last commit, into dist/: wheel, source, .deb, .rpm, checksums, bill of materials.
+# Of the last commit, into dist/: wheel, source, .deb, .rpm, checksums, bill of materials; with AARCH64=1 also the wheel for AArch64.
 release:
-	@$(PYTHON) $(srcdir)/%D%/release.py dist
+	@$(PYTHON) $(srcdir)/%D%/release.py dist $(if $(AARCH64),wheel deb rpm aarch64)
 .PHONY: dlopen-notes release

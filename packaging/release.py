@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make release`: the last commit as a wheel, a source archive, .deb and .rpm packages, with a bill of materials and checksums.
 
-    release.py FOLDER [PART...]      parts: sdist wheel deb rpm (default: all)
+    release.py FOLDER [PART...]      parts: sdist wheel deb rpm (default: these), aarch64 (the wheel for AArch64)
 
 FOLDER is made anew and is flat.  Built twice from one commit, on one machine and anywhere, the files have equal bytes: the date is the
 commit's, and no file has the path of a folder that it was built in.
@@ -25,7 +25,8 @@ from typing import Any, Dict, List, Set, Tuple
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PLACE = "/mnt"  # where the folder of the build is while .deb and .rpm are made
-PARTS = ("sdist", "wheel", "deb", "rpm")
+PARTS = ("sdist", "wheel", "deb", "rpm")  # for this machine's architecture
+OTHERS = ("aarch64",)
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
 import backend  # noqa: E402
@@ -98,6 +99,11 @@ class Release:
                 with zipfile.ZipFile(os.path.join(self.folder, name)) as made:
                     if not any(re.search("/libnats.so", inner) for inner in made.namelist()):
                         self.say("libnats could not be had (packaging/wheel/nats.sh): the wheel knows no bus of many machines")
+
+    def aarch64(self) -> None:
+        """The wheel for AArch64, of the source archive; the folder of Debian 11's libraries stays for the next release."""
+        root = os.environ.get("PROBING_WHEEL_AARCH64", os.path.join(ROOT, "build", "roots", "bullseye-arm64"))
+        self.run("aarch64", [os.path.join(self.unpacked(self.place), "packaging", "wheel", "aarch64.sh"), self.folder, root], ROOT)
 
     def deb(self) -> None:
         """packaging/debian as debian/, as a distribution has it; then what dpkg-buildpackage -b does, but for .buildinfo, which has the time."""
@@ -197,7 +203,7 @@ def vendored_scripts() -> List[Dict[str, Any]]:
 
 
 def main(words: List[str]) -> None:
-    if not words or words[0].startswith("-") or any(part not in PARTS for part in words[1:]):
+    if not words or words[0].startswith("-") or any(part not in PARTS + OTHERS for part in words[1:]):
         raise SystemExit(__doc__)
     folder, parts = words[0], words[1:] or list(PARTS)
     shutil.rmtree(folder, ignore_errors=True)

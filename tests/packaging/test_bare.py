@@ -90,7 +90,7 @@ def test_wheel(python_root, record_property):
         shutil.copy(newer, os.path.join(python_root.folder, "dist"))
         python_root.run("pip -q install --no-index /dist/pip-*.whl")
     began = time.monotonic()
-    told = python_root.run("pip -q install --no-index /dist/probing_c-*.whl\n" + DEMO)
+    told = python_root.run("pip -q install --no-index /dist/probing_c-*_$(uname -m).whl\n" + DEMO)
     record_property("seconds", time.monotonic() - began)
     print("{:.1f} s".format(time.monotonic() - began))
     check_demo(told)
@@ -102,7 +102,7 @@ def test_wheel(python_root, record_property):
 def test_gdb_from_the_wheel():
     """gdb with our commands, by a script's path and by `probing gdb`."""
     python_root = Root("trixie")
-    python_root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends gdb; python3 -m venv /v; pip -q install --no-index /dist/probing_c-*.whl")
+    python_root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends gdb; python3 -m venv /v; pip -q install --no-index /dist/probing_c-*_$(uname -m).whl")
     told = python_root.run("""python3 -c 'import time\ndef waits(): time.sleep(600)\nwaits()' & pid=$!
 until probing $pid backtrace 2>/dev/null | grep -q waits; do :; done
 probing gdb $pid -batch -ex py-backtrace
@@ -115,7 +115,7 @@ gdb -batch -p $pid -ex "source $(probing gdb-script)" -ex py-backtrace; kill $pi
 def test_bus_from_the_wheel():
     """Ranks over a bus with keys and TLS, by the wheel's own libnats; the server is Debian's."""
     python_root = Root("trixie")
-    python_root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends nats-server; python3 -m venv /v; pip -q install --no-index /dist/probing_c-*.whl")
+    python_root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends nats-server; python3 -m venv /v; pip -q install --no-index /dist/probing_c-*_$(uname -m).whl")
     told = python_root.run("""for rank in 0 1; do RANK=$rank WORLD_SIZE=2 TORCHELASTIC_RUN_ID=bare python3 -c 'import time
 def waits(): time.sleep(600)
 waits()' & done
@@ -149,7 +149,7 @@ def test_newer_pythons(tmp_path, version):
     top = pythons.newer_root()
     if not top or not os.path.exists(os.path.join(top, "usr/bin/python" + version)):
         pytest.skip("needs tests/newer-pythons.sh")
-    with zipfile.ZipFile(glob.glob(os.path.join(RELEASE, "probing_c-*.whl"))[0]) as wheel:
+    with zipfile.ZipFile(glob.glob(os.path.join(RELEASE, "probing_c-*_{}.whl".format(os.uname().machine)))[0]) as wheel:
         wheel.extractall(str(tmp_path))
     (tmp_path / "probing_c/native/probing").chmod(0o755)
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", """mount --bind "$2" "$0/mnt"; export PROBING_PYTHON=$3; """ + INSIDE, top,

@@ -66,11 +66,17 @@ def only(dist, ending):
     return os.path.join(dist, found)
 
 
+def wheels(dist):
+    """This machine's, and AArch64's where `make release AARCH64=1` made it."""
+    return sorted(os.path.join(dist, name) for name in os.listdir(dist) if name.endswith(".whl"))
+
+
 def test_everything_is_there(dist):
     names = set(os.listdir(dist))
     assert {"probing_c-{}.tar.gz".format(VERSION), "probing-{}.cdx.json".format(VERSION), "SHA256SUMS"} <= names
     endings = sorted(re.sub(r"^.*?(\.src)?(\.\w+)$", r"\1\2", name) for name in names - {"SHA256SUMS"})
-    assert endings == sorted([".whl", ".gz", ".json", ".changes", ".rpm", ".rpm", ".src.rpm"] + [".deb"] * 4)
+    assert endings == sorted([".whl"] * len(wheels(dist)) + [".gz", ".json", ".changes", ".rpm", ".rpm", ".src.rpm"] + [".deb"] * 4)
+    assert any(name.endswith("_{}.whl".format(os.uname().machine)) for name in names)
     assert not any(os.path.isdir(os.path.join(dist, name)) for name in names)
 
 
@@ -103,19 +109,27 @@ def test_source_is_whole(dist):
 
 def test_wheel(dist):
     """For the C library of the support matrix and newer; of each library within it there is what its authors ask to be told."""
-    with zipfile.ZipFile(only(dist, ".whl")) as wheel:
-        names, info = wheel.namelist(), "probing_c-{}.dist-info/licenses/".format(VERSION)
-        assert re.fullmatch(r"probing_c-.*-py3-none-manylinux_2_28_\w+\.whl", os.path.basename(wheel.filename))
-        libraries = {name.split("/")[2] for name in names if re.match(r"probing_c/native/lib", name)} - {"libprobing.so.0", "libprobe.so", "libprobing-nccl.so"}
-        assert {"libsqlite3.so.0", "libdw.so.1", "libunwind.so.8", "libjansson.so.4", "libnats.so.3"} <= {re.sub(r"(\.so\.\d+).*", r"\1", one) for one in libraries}
-        listed = dict(line.split()[:2] for line in wheel.read(info + "LIBRARIES").decode().splitlines())
-        assert set(listed) == libraries
-        texts = {name[len(info):]: wheel.read(name) for name in names if name.startswith(info) and not name.endswith("/LIBRARIES")}
-        assert set(listed.values()) == set(texts) and all(b"Copyright" in text or b"copyright" in text for text in texts.values())
-        assert "probing_c/share/editors/probing.vsix" in names
-    if shutil.which("auditwheel") and shutil.which("patchelf"):
-        told = subprocess.run(["auditwheel", "show", only(dist, ".whl")], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
-        assert re.search(r'platform tag:\s+"manylinux_2_28_', told), told
+    for path in wheels(dist):
+        own = path.endswith("_{}.whl".format(os.uname().machine))
+        with zipfile.ZipFile(path) as wheel:
+            names, info = wheel.namelist(), "probing_c-{}.dist-info/licenses/".format(VERSION)
+            assert re.fullmatch(r"probing_c-.*-py3-none-manylinux_2_28_\w+\.whl", os.path.basename(path))
+            libraries = {name.split("/")[2] for name in names if re.match(r"probing_c/native/lib", name)} - {"libprobing.so.0", "libprobe.so", "libprobing-nccl.so"}
+            name = path[:-len(".whl")].split("2_28_")[1]
+            wanted = {"libsqlite3.so.0", "libdw.so.1", "libunwind-{}.so.8".format(name), "libjansson.so.4"} | ({"libnats.so.3"} if own else set())
+            assert wanted <= {re.sub(r"(\.so\.\d+).*", r"\1", one) for one in libraries}
+            listed = dict(line.split()[:2] for line in wheel.read(info + "LIBRARIES").decode().splitlines())
+            assert set(listed) == libraries
+            texts = {name[len(info):]: wheel.read(name) for name in names if name.startswith(info) and not name.endswith("/LIBRARIES")}
+            assert set(listed.values()) == set(texts) and all(b"Copyright" in text or b"copyright" in text for text in texts.values())
+            assert "probing_c/share/editors/probing.vsix" in names and any(name.endswith("/man1/probing.1") for name in names)
+            machine = {"x86_64": 62, "aarch64": 183}[name]  # e_machine of elf(5)
+            for inner in names:
+                if inner.startswith("probing_c/native/"):
+                    assert int.from_bytes(wheel.read(inner)[18:20], "little") == machine, inner
+        if shutil.which("auditwheel") and shutil.which("patchelf"):
+            told = subprocess.run(["auditwheel", "show", path], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+            assert re.search(r'platform tag:\s+"manylinux_2_28_', told), told
 
 
 def test_lintian(dist):
