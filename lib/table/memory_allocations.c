@@ -51,15 +51,15 @@ static void add_stack(struct prb_buf *out, const struct prb_site_names *site)
     prb_buf_adds(out, "]");
 }
 
+/* rank: of the process, which takes its environment and those above it to find. */
 static void add_row(struct prb_rows *rows, const struct prb_allocations *allocations,
-                    const struct prb_cell *cell, const struct prb_site_names *site)
+                    const struct prb_cell *cell, const struct prb_site_names *site, int rank)
 {
     const struct prb_site_name *told = prb_site_told_by(site);
-    pid_t pid = (pid_t)prb_rows_target(rows)->info.pid;
     prb_row_begin(rows);
     prb_row_real(rows, prb_cell_time(allocations, cell));
-    prb_row_int(rows, pid);
-    prb_row_int_unless(rows, prb_process_rank(pid), -1);
+    prb_row_int(rows, prb_rows_target(rows)->info.pid);
+    prb_row_int_unless(rows, rank, -1);
     prb_row_int(rows, cell->thread);
     prb_row_text(rows, told ? told->function : NULL);
     prb_row_text(rows, told ? told->file : NULL);
@@ -115,8 +115,10 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     }
     if (!prb_allocation_names_find(target, &allocations, &names, err))
         return false;
+    int rank = prb_process_rank((pid_t)target->info.pid);
     for (size_t i = 0; i < allocations.cell_count; i++)
-        add_row(rows, &allocations, &allocations.cells[i], &names.sites[allocations.cells[i].site]);
+        add_row(rows, &allocations, &allocations.cells[i], &names.sites[allocations.cells[i].site],
+                rank);
     note(rows, &allocations.head);
     return true;
 }

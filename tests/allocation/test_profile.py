@@ -3,6 +3,7 @@
 import html.parser
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -10,7 +11,7 @@ import pytest
 
 from sampling import config, note, switch_on, tell
 from support.protobuf import fields, packed
-from support.target import PROBING, die_with_parent, probing, query
+from support.target import DEADLINE, PROBING, die_with_parent, probing, query
 
 COUNT = 5000
 
@@ -52,6 +53,18 @@ def folded(path):
         name = stack.rsplit(";", 1)[-1].split(" (")[0]
         found[name] = found.get(name, 0) + int(count)
     return found
+
+
+def test_many_rows_are_read_at_once(sampled, tmp_path):
+    """What is the same in all rows is found once: a job that was sampled for an hour has tens of thousands."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", trace, PROBING, str(sampled.target.pid), "query", "-f", "csv",
+                           "SELECT count(*) FROM memory_allocations"], stdout=subprocess.PIPE, encoding="utf-8", check=False, timeout=DEADLINE)
+    rows = int(done.stdout.split()[-1])
+    assert rows > 5
+    assert trace.read_text().count('"environ"') <= 4
 
 
 def test_collapsed(sampled, tmp_path):
