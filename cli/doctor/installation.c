@@ -104,27 +104,44 @@ static bool others_package(const char *folder, char out[PATH_MAX])
     return found;
 }
 
+/* What of it is in one folder of commands, and in the environment of that folder: how much. */
+static size_t tell_others(struct prb_doctor *doctor, const char *folder, char last[PATH_MAX])
+{
+    char path[PATH_MAX];
+    size_t found = 0;
+    snprintf(path, sizeof path, "%s/probing", folder);
+    if (is_others_command(path)) {
+        prb_doctor_tell(doctor, "other-probing", PRB_LIMITED, OTHER_REMEDY,
+                        "%s is another project's command", path);
+        found++;
+    }
+    if (others_package(folder, path) && strcmp(path, last) != 0) {
+        prb_doctor_tell(doctor, "other-probing", PRB_LIMITED, OTHER_REMEDY,
+                        "another project's package of this name: %s", path);
+        snprintf(last, PATH_MAX, "%s", path);
+        found++;
+    }
+    return found;
+}
+
+/* Along PATH, and where the Python is that our own command belongs to (_tool.py), as a command of
+ * an environment can be called by its path. */
 void prb_doctor_other_probing(struct prb_doctor *doctor)
 {
     size_t found = 0;
-    char last[PATH_MAX] = "";
+    char last[PATH_MAX] = "", own[PATH_MAX - 16] = "";
+    const char *python = getenv("PROBING_PYTHON"), *slash = python ? strrchr(python, '/') : NULL;
+    if (slash && slash != python && python[0] == '/' && (size_t)(slash - python) < sizeof own) {
+        snprintf(own, sizeof own, "%.*s", (int)(slash - python), python);
+        found += tell_others(doctor, own, last);
+    }
     for (const char *at = getenv("PATH"); at && *at;) {
-        char folder[PATH_MAX - 16], path[PATH_MAX];
+        char folder[PATH_MAX - 16];
         size_t len = strcspn(at, ":");
         if (*at == '/' && len < sizeof folder) {
             snprintf(folder, sizeof folder, "%.*s", (int)len, at);
-            snprintf(path, sizeof path, "%s/probing", folder);
-            if (is_others_command(path)) {
-                prb_doctor_tell(doctor, "other-probing", PRB_LIMITED, OTHER_REMEDY,
-                                "%s is another project's command", path);
-                found++;
-            }
-            if (others_package(folder, path) && strcmp(path, last) != 0) {
-                prb_doctor_tell(doctor, "other-probing", PRB_LIMITED, OTHER_REMEDY,
-                                "another project's package of this name: %s", path);
-                snprintf(last, sizeof last, "%s", path);
-                found++;
-            }
+            if (strcmp(folder, own) != 0)
+                found += tell_others(doctor, folder, last);
         }
         at += len + (at[len] == ':');
     }

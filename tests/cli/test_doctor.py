@@ -103,6 +103,10 @@ def test_the_other_project_of_this_name(doctor, tmp_path):
     assert len(told) == 2 and all(state == "limited" and REMEDY in remedy for state, _, remedy in told), told
     assert "one/bin/probing is another project's command" in told[0][1] and "two/lib/python3.11" in told[1][1]
     assert doctor(env={**os.environ, "PATH": "/nowhere:relative"})["other-probing"][0][0] == "works"
+    # Our command called by its path, of an environment that is not along PATH; or is, too.
+    for path in ("/nowhere", str(tmp_path / "two/bin")):
+        told = doctor(env={**os.environ, "PATH": path, "PROBING_PYTHON": str(tmp_path / "two/bin/python")})["other-probing"]
+        assert [state for state, _, _ in told] == ["limited"] and "two/lib/python3.11" in told[0][1], told
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount")
