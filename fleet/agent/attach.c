@@ -1,6 +1,7 @@
 /* Starting and ending this host's agent in the background: cluster.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "fleet/agent/agent.h"
@@ -146,10 +148,9 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
         _exit(127);
     /* Pipes of whoever called us would stay open. */
     int low = lock < told_fd ? lock : told_fd, high = lock < told_fd ? told_fd : lock;
-    syscall(SYS_close_range, 3, low - 1, 0);
-    if (low + 1 < high)
-        syscall(SYS_close_range, low + 1, high - 1, 0);
-    syscall(SYS_close_range, high + 1, ~0u, 0);
+    prb_close_descriptors(3, (unsigned)low - 1);
+    prb_close_descriptors((unsigned)low + 1, (unsigned)high - 1);
+    prb_close_descriptors((unsigned)high + 1, UINT_MAX);
     prctl(PR_SET_NAME, "probing-agent");
     if (setpriority(PRIO_PROCESS, 0, (int)prb_fleet_setting(PRB_FLEET_nice)) != 0)
         errno = 0; /* it may be so already */

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/syscalls.h"
@@ -63,7 +64,7 @@ static void become_server(const char *program, bool own, char *const *words, int
     if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
         dup2(complaint, 2) < 0)
         _exit(127);
-    syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    prb_close_on_exec(3);
     execv(program, words);
     if (own)
         execv("/proc/self/exe", words); /* it was replaced by a newer one */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/syscalls.h"
@@ -24,10 +26,8 @@ void prb_fleet_child_leave(int fd)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     dup2(null, 1);
-    if (fd > 3)
-        syscall(SYS_close_range, 3u, (unsigned)fd - 1, 0u);
-    syscall(SYS_close_range, (unsigned)fd + 1, ~0U,
-            0u); /* without it they stay, which harms less */
+    prb_close_descriptors(3, (unsigned)fd - 1);
+    prb_close_descriptors((unsigned)fd + 1, UINT_MAX);
 }
 
 void prb_fleet_child_live(const struct prb_fleet_member *member, int fd, pid_t parent)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "fleet/bus/bus.h"
@@ -103,10 +104,9 @@ static void keeper_process(const char *program, struct prb_bus_place *place, int
         _exit(127);
     /* Pipes of whoever called us would stay open. */
     int keep[] = {lock < told ? lock : told, lock < told ? told : lock};
-    syscall(SYS_close_range, 3, keep[0] - 1, 0);
-    if (keep[0] + 1 < keep[1])
-        syscall(SYS_close_range, keep[0] + 1, keep[1] - 1, 0);
-    syscall(SYS_close_range, keep[1] + 1, ~0u, 0);
+    prb_close_descriptors(3, (unsigned)keep[0] - 1);
+    prb_close_descriptors((unsigned)keep[0] + 1, (unsigned)keep[1] - 1);
+    prb_close_descriptors((unsigned)keep[1] + 1, UINT_MAX);
     prctl(PR_SET_NAME, "probing-bus");
     prb_bus_keep_running(program, place, told);
     _exit(0);

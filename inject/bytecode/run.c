@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "inject/bytecode/confined.h"
@@ -142,7 +143,7 @@ static void be_child(const struct child *child)
     const struct prb_confined *confined = child->confined;
     bool ok = dup2(child->in[0], 0) == 0 && dup2(child->out[1], 1) == 1 &&
               dup2(child->null, 2) == 2 && setsid() >= 0;
-    ok = (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0 || !confined->drops) && ok;
+    ok = (prb_close_on_exec(3) || !confined->drops) && ok;
     set_limits();
     reset_signals();
     ok = ok && prb_confined_enter(confined) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&

@@ -11,7 +11,7 @@ libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/messa
 libprbprobe_la_SOURCES = %D%/start.h %D%/part.h %D%/parts.c %D%/parts.def %D%/own_fds.c %D%/own_fds.h %D%/thread.c %D%/thread.h \
 	%D%/python_switches.c %D%/python_switches.h %D%/settings.c %D%/settings.def %D%/settings.h %D%/setting_table.c %D%/setting_table.h \
 	%D%/setting_value.c %D%/setting_value.h %D%/log.c %D%/log.h %D%/socket_path.c %D%/socket_path.h %D%/socket_path_make.c %D%/libc.h \
-	lib/crash/record.h lib/base/buf.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/ranks.c lib/proc/stat.c \
+	lib/crash/record.h lib/base/buf.c lib/base/descriptors.c lib/base/error.c lib/base/file.c lib/base/json_text.c lib/base/nearest.c lib/base/secret.c lib/base/secret_look.c lib/base/utf8.c lib/proc/ranks.c lib/proc/stat.c \
 	lib/ring/chunk.c lib/ring/columns.c lib/ring/file.c lib/ring/folder.c lib/ring/process.c lib/ring/reader.c lib/ring/settings.c \
 	lib/ring/table.c lib/ring/write.c \
 	lib/table/recorded/names.c lib/training/watched.c

@@ -1,11 +1,17 @@
-/* base: errors, buffer, arena. */
+/* base: errors, buffer, arena, descriptors. */
 #include "unit.h"
+
+#include "old_kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash_map.h"
@@ -242,6 +248,47 @@ static void base_name_is_behind_the_last_slash(void **state)
     assert_string_equal(prb_base_name("/usr/"), "");
 }
 
+#define DESCRIPTORS 300 /* more than one reading of /proc/self/fd lists */
+
+/* In a child, as the filter stays: its exit status is the number of the check that failed. */
+static int closes(bool on_old_kernel)
+{
+    int first = dup(0), last = -1;
+    if (on_old_kernel && !hide_calls_after(LINUX_5_4))
+        return 1;
+    for (int i = 0; i < DESCRIPTORS; i++)
+        last = fcntl(0, F_DUPFD, first);
+    if (last < first + DESCRIPTORS || !prb_close_on_exec((unsigned)first + 2))
+        return 2;
+    for (int fd = first; fd <= last; fd++)
+        if (fcntl(fd, F_GETFD) != (fd < first + 2 ? 0 : FD_CLOEXEC))
+            return 3;
+    errno = 0;
+    if (!prb_close_descriptors((unsigned)first + 1, (unsigned)last - 1) ||
+        !prb_close_descriptors(9, 8) || errno != 0)
+        return 4;
+    for (int fd = first; fd <= last; fd++)
+        if ((fcntl(fd, F_GETFD) >= 0) != (fd == first || fd == last))
+            return 5;
+    return prb_close_descriptors((unsigned)first, UINT_MAX) && fcntl(last, F_GETFD) < 0 &&
+                   fcntl(first, F_GETFD) < 0 && fcntl(first - 1, F_GETFD) >= 0
+               ? 0
+               : 6;
+}
+
+static void descriptors_are_closed(void **state)
+{
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(closes(old));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +306,7 @@ int main(void)
         cmocka_unit_test(hash_map_finds_what_was_added),
         cmocka_unit_test(index_finds_items_of_an_array),
         cmocka_unit_test(base_name_is_behind_the_last_slash),
+        cmocka_unit_test(descriptors_are_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

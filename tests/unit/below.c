@@ -2,14 +2,12 @@
  * target's user; with openat2(2) and, behind a filter that hides it, without. */
 #include "unit.h"
 
+#include "old_kernel.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,23 +117,10 @@ static void no_way_out(void **state)
     close(root);
 }
 
-static bool hide_openat2(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof code / sizeof *code, code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 /* In a child, as the filter stays: its exit status is the number of the check that failed. */
 static int old_kernel(int root)
 {
-    if (!hide_openat2())
+    if (!hide_calls_after(LINUX_5_4))
         return 100;
     struct stat info;
     static const char *const good[] = {"/file", "/etc/passwd", "etc//passwd"};

@@ -23,4 +23,4 @@ if HAVE_CMOCKA
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
-EXTRA_DIST += tests/unit/ring.h tests/unit/unit.h tests/unit/numbers.h tests/unit/statements.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h
+EXTRA_DIST += tests/unit/old_kernel.h tests/unit/ring.h tests/unit/unit.h tests/unit/numbers.h tests/unit/statements.h tests/unit/image.h tests/unit/object_image.h tests/unit/stack_image.h

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 
 #define TRIES 3
 #define WAIT_MORE_NS UINT64_C(1000000000) /* for the end, after the other thread's dump */

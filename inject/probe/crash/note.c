@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <time.h>
 
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 
 #define TEXT_BYTES 8192
 #define MAPS_MAX (1u << 20) /* bytes of the maps that are kept */

@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 
 void prb_crash_add(struct prb_crash_text *text, const char *word)
 {

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,9 +15,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/syscalls.h"
+#include "base/descriptors.h"
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 
 #define STACK_BYTES 32768
 #define PIPE_AT 3 /* where the writer finds its pipe */
@@ -93,7 +94,7 @@ static int run_child(void *nothing)
     }
     open_standard();
     PRB_RAW3(SYS_dup3, 2, 1, 0);
-    PRB_RAW3(SYS_close_range, PIPE_AT + 1, ~0u, 0);
+    prb_close_descriptors(PIPE_AT + 1, UINT_MAX);
     set_signals();
     set_timer();
     PRB_RAW3(SYS_execve, prb_crash_plan.program, arguments, prb_crash_plan.environment);

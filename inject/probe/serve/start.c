@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,8 +18,9 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 #include "inject/probe/libc.h"
 #include "inject/probe/own_fds.h"
 #include "inject/probe/serve/serve.h"
@@ -30,10 +32,6 @@
 #define SAID_MAX 2000 /* bytes of what it says */
 #define NICER 10
 #define OOM_SCORE "500" /* it goes before the job does */
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static uint8_t stacks[2][STACK_BYTES] __attribute__((aligned(64)));
@@ -131,7 +129,7 @@ static int run_between(void *nothing)
     PRB_RAW3(SYS_dup3, null, 0, 0);
     PRB_RAW3(SYS_dup3, told, 1, 0);
     PRB_RAW3(SYS_dup3, told, 2, 0);
-    PRB_RAW3(SYS_close_range, 3, ~0u, 0);
+    prb_close_descriptors(3, UINT_MAX);
     long pid = prb_raw_clone(CLONE_VM | CLONE_VFORK, stacks[1] + STACK_BYTES, run_server, NULL);
     if (pid < 0 || !started) /* run_server says why it could not execute */
         started = pid;

@@ -5,15 +5,16 @@
  * a signal of its end).
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "base/syscalls.h"
+#include "base/descriptors.h"
+#include "base/raw.h"
 #include "inject/probe/crash/crash.h"
-#include "inject/probe/crash/raw.h"
 #include "inject/probe/thread.h"
 #include "inject/probe/torch/torch.h"
 
@@ -45,7 +46,7 @@ static int run_child(void *nothing)
     for (int i = 0; fd >= 0 && i < 3; i++)
         if (fd != i)
             prb_raw(SYS_dup3, fd, i, 0, 0, 0, 0);
-    prb_raw(SYS_close_range, 3, (long)~0u, 0, 0, 0, 0);
+    prb_close_descriptors(3, UINT_MAX);
     prb_raw(SYS_execve, (long)prb_crash_plan.program, (long)arguments,
             (long)prb_crash_plan.environment, 0, 0, 0);
     return 127;

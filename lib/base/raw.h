@@ -3,8 +3,8 @@
  * the program's, and for a child that shares all memory with the process that crashes.
  * syscall(2), "Architecture calling conventions"; clone(2).  The result is negative errno on error.
  */
-#ifndef PRB_PROBE_CRASH_RAW_H
-#define PRB_PROBE_CRASH_RAW_H
+#ifndef PRB_BASE_RAW_H
+#define PRB_BASE_RAW_H
 
 #include <stddef.h>
 #include <stdint.h>
