@@ -26,18 +26,10 @@ bool prb_sink_is_postgres(const char *target)
 #include <stdlib.h>
 
 #include "fleet/history/postgres.h"
-#include "store/chunk.h"
+#include "fleet/history/postgres_rows.h"
+#include "fleet/history/postgres_tables.h"
 
-#define SHAPES_MAX 512 /* that are remembered */
-#define MADE_LOCK "7309453186320551"
 #define PROCESSES_MAX 4096
-#define NAME_MAX_PQ 63 /* bytes of a name; longer ones would be cut */
-
-struct shape {
-    char *key;  /* schema, name, columns */
-    char *copy; /* the statement */
-    bool own[5];
-};
 
 struct known {
     char *key; /* of its agent */
@@ -49,41 +41,12 @@ struct postgres {
     struct prb_sink sink;
     struct prb_postgres server;
     char *url;
-    struct shape *shapes;
-    size_t count, cap;
+    struct prb_postgres_shapes shapes;
     struct known *processes; /* that are there */
     size_t known_count, known_cap;
 };
 
-/* Beside the table's columns. */
-enum own { RANK, HOST, JOB, PID, PROCESS, OWN_COUNT };
-static const struct {
-    const char *name;
-    enum prb_ring_type type;
-} own_columns[OWN_COUNT] = {[RANK] = {"rank", PRB_RING_INTEGER},
-                            [HOST] = {"host", PRB_RING_TEXT},
-                            [JOB] = {"job", PRB_RING_TEXT},
-                            [PID] = {"pid", PRB_RING_INTEGER},
-                            [PROCESS] = {"_process", PRB_RING_INTEGER}};
-
-static const struct {
-    const char *name, *suffix;
-} types[] = {[PRB_RING_INTEGER] = {"bigint", "integer"},
-             [PRB_RING_REAL] = {"double precision", "real"},
-             [PRB_RING_TEXT] = {"text", "text"},
-             [PRB_RING_BOOLEAN] = {"boolean", "boolean"},
-             [PRB_RING_TIME] = {"double precision", "real"}};
-
 /* ---- the connection ---- */
-
-static void forget_shapes(struct postgres *postgres)
-{
-    while (postgres->count) {
-        struct shape *shape = &postgres->shapes[--postgres->count];
-        free(shape->key);
-        free(shape->copy);
-    }
-}
 
 static void forget_processes(struct postgres *postgres)
 {
@@ -93,7 +56,7 @@ static void forget_processes(struct postgres *postgres)
 
 static void forget(struct postgres *postgres)
 {
-    forget_shapes(postgres);
+    prb_postgres_forget_shapes(&postgres->shapes);
     forget_processes(postgres);
 }
 
@@ -108,7 +71,7 @@ static bool make_schema(struct postgres *postgres, struct prb_error *err)
     /* The lock: of two that make what is not there, one would fail. */
     static const char *const statements[] = {
         "BEGIN",
-        "SELECT pg_advisory_xact_lock(" MADE_LOCK ")",
+        "SELECT pg_advisory_xact_lock(" PRB_POSTGRES_MADE_LOCK ")",
         "CREATE SCHEMA IF NOT EXISTS probing",
         "CREATE TABLE IF NOT EXISTS probing.position(stream bigint PRIMARY KEY, number bigint NOT "
         "NULL, taken timestamptz NOT NULL DEFAULT now())",
@@ -207,229 +170,7 @@ static bool commit(struct prb_sink *sink, uint64_t stream, uint64_t position, bo
     return good;
 }
 
-/* ---- a table ---- */
-
-/* The column's name there; a name of ours needs no escape, but quotes: it may be a word of SQL. */
-static void column_name(const char *name, enum prb_ring_type type, bool other,
-                        char out[NAME_MAX_PQ + 1])
-{
-    if (other)
-        snprintf(out, NAME_MAX_PQ + 1, "%.*s_%s",
-                 (int)(NAME_MAX_PQ - 1 - strlen(types[type].suffix)), name, types[type].suffix);
-    else
-        snprintf(out, NAME_MAX_PQ + 1, "%s", name);
-}
-
-/* Whether a column is there: 1, with another type: -1. */
-static int is_there(struct pg_result *columns, const char *name, enum prb_ring_type type)
-{
-    for (int i = 0; i < prb_postgres_rows(columns); i++)
-        if (strcmp(prb_postgres_value(columns, i, 0), name) == 0)
-            return strcmp(prb_postgres_value(columns, i, 1), types[type].name) == 0 ? 1 : -1;
-    return 0;
-}
-
-/* One column into both statements. */
-static bool add_column(struct pg_result *columns, const char *name, enum prb_ring_type type,
-                       struct prb_buf *alter, struct prb_buf *copy, struct prb_error *err)
-{
-    char there[NAME_MAX_PQ + 1];
-    column_name(name, type, false, there);
-    int found = is_there(columns, there, type);
-    if (found < 0) {
-        column_name(name, type, true, there);
-        found = is_there(columns, there, type);
-    }
-    if (found < 0)
-        return prb_fail(err, PRB_CORRUPT, "the column %s has another type", there);
-    if (!found)
-        prb_buf_addf(alter, "%s ADD COLUMN \"%s\" %s", alter->len ? "," : "", there,
-                     types[type].name);
-    prb_buf_addf(copy, "%s\"%s\"", copy->data[copy->len - 1] == '(' ? "" : ", ", there);
-    return true;
-}
-
-static struct pg_result *columns_of(struct postgres *postgres, const struct prb_taken *taken,
-                                    struct prb_error *err)
-{
-    const char *values[] = {taken->schema, taken->name};
-    return prb_postgres_run(
-        &postgres->server,
-        "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class ON "
-        "pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE "
-        "nspname = $1 AND relname = $2 AND attnum > 0 AND NOT attisdropped",
-        2, values, err);
-}
-
-/* Make the table, or give it the columns that it has not. */
-static bool make_table(struct postgres *postgres, const struct prb_taken *taken,
-                       struct shape *shape, struct prb_error *err)
-{
-    PRB_AUTO(prb_buf) struct prb_buf alter = {0}, copy = {0}, sql = {0};
-    struct pg_result *columns = columns_of(postgres, taken, err);
-    if (!columns)
-        return false;
-    bool table = prb_postgres_rows(columns) > 0, good = true;
-    size_t time = prb_store_time_column(taken->columns, taken->count);
-    prb_buf_addf(&copy, "COPY \"%s\".\"%s\" (", taken->schema, taken->name);
-    for (size_t i = 0; good && prb_buf_ok(&copy) && i < taken->count; i++)
-        good =
-            add_column(columns, taken->columns[i].name, taken->columns[i].type, &alter, &copy, err);
-    for (int i = 0; good && prb_buf_ok(&copy) && i < OWN_COUNT; i++) {
-        shape->own[i] = true;
-        for (size_t k = 0; k < taken->count; k++)
-            if (strcmp(taken->columns[k].name, own_columns[i].name) == 0)
-                shape->own[i] = false;
-        if (shape->own[i])
-            good =
-                add_column(columns, own_columns[i].name, own_columns[i].type, &alter, &copy, err);
-    }
-    prb_postgres_free(columns);
-    if (!good)
-        return false;
-    prb_buf_adds(&copy, ") FROM STDIN (FORMAT binary)");
-    prb_buf_addf(&sql, "ALTER TABLE \"%s\".\"%s\" ", taken->schema, taken->name);
-    prb_buf_adds(&sql, alter.data ? alter.data : "");
-    if (!prb_buf_ok(&copy) || !prb_buf_ok(&alter) || !prb_buf_ok(&sql) ||
-        !(shape->copy = prb_buf_steal(&copy)))
-        return prb_nomem(err);
-    if (!alter.len)
-        return true;
-    if (!table) {
-        PRB_AUTO(prb_buf) struct prb_buf create = {0};
-        prb_buf_addf(&create, "CREATE TABLE IF NOT EXISTS \"%s\".\"%s\" ()", taken->schema,
-                     taken->name);
-        if (!prb_postgres_run_only(&postgres->server,
-                                   strcmp(taken->schema, "python") == 0
-                                       ? "CREATE SCHEMA IF NOT EXISTS python"
-                                       : "CREATE SCHEMA IF NOT EXISTS host",
-                                   err) ||
-            !(prb_buf_ok(&create) ? prb_postgres_run_only(&postgres->server, create.data, err)
-                                  : prb_nomem(err)))
-            return false;
-    }
-    if (!prb_postgres_run_only(&postgres->server, sql.data, err))
-        return false;
-    if (table || time >= taken->count)
-        return true;
-    /* Rows come in the order of time, nearly: such an index is small. */
-    PRB_AUTO(prb_buf) struct prb_buf index = {0};
-    prb_buf_addf(&index, "CREATE INDEX ON \"%s\".\"%s\" USING brin (\"%s\")", taken->schema,
-                 taken->name, taken->columns[time].name);
-    return prb_buf_ok(&index) ? prb_postgres_run_only(&postgres->server, index.data, err)
-                              : prb_nomem(err);
-}
-
-static bool add_shape(struct postgres *postgres, const struct prb_taken *taken, char *key,
-                      struct prb_error *err)
-{
-    if (postgres->count >= SHAPES_MAX)
-        forget_shapes(postgres);
-    if (!PRB_GROW(postgres->shapes, postgres->count, postgres->cap))
-        return prb_nomem(err);
-    struct shape shape = {.key = key};
-    /* Others may be at it: what is read must be what is changed. */
-    if (!prb_postgres_run_only(&postgres->server, "SELECT pg_advisory_xact_lock(" MADE_LOCK ")",
-                               err) ||
-        !make_table(postgres, taken, &shape, err)) {
-        free(shape.copy);
-        return false;
-    }
-    postgres->shapes[postgres->count++] = shape;
-    return true;
-}
-
-static const struct shape *shape_of(struct postgres *postgres, const struct prb_taken *taken,
-                                    struct prb_error *err)
-{
-    PRB_AUTO(prb_buf) struct prb_buf key = {0};
-    prb_buf_addf(&key, "%s.%s", taken->schema, taken->name);
-    for (size_t i = 0; i < taken->count; i++)
-        prb_buf_addf(&key, ",%s:%d", taken->columns[i].name, (int)taken->columns[i].type);
-    if (!prb_buf_ok(&key))
-        return PRB_NULL(prb_nomem(err));
-    for (size_t i = 0; i < postgres->count; i++)
-        if (strcmp(postgres->shapes[i].key, key.data) == 0)
-            return &postgres->shapes[i];
-    char *text = prb_buf_steal(&key);
-    if (!text)
-        return PRB_NULL(prb_nomem(err));
-    if (add_shape(postgres, taken, text, err))
-        return &postgres->shapes[postgres->count - 1];
-    free(text);
-    return NULL;
-}
-
 /* ---- rows ---- */
-
-/* What a binary COPY begins with: its mark, no flags, no extension. */
-static const char copy_begins[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
-#define COPY_BEGINS (sizeof copy_begins - 1)
-
-static void add_length(struct prb_buf *out, int32_t bytes)
-{
-    uint32_t big = htobe32((uint32_t)bytes);
-    prb_buf_add(out, &big, sizeof big);
-}
-
-/* -1 is NULL's. */
-static void add_null(struct prb_buf *out) { add_length(out, -1); }
-
-static void add_eight(struct prb_buf *out, uint64_t value)
-{
-    const struct {
-        uint32_t len, high, low;
-    } big = {htobe32(8), htobe32((uint32_t)(value >> 32)), htobe32((uint32_t)value)};
-    prb_buf_add(out, &big, sizeof big);
-}
-
-static void add_integer(struct prb_buf *out, int64_t value) { add_eight(out, (uint64_t)value); }
-
-static void add_real(struct prb_buf *out, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    add_eight(out, bits);
-}
-
-/* A text has no NUL there: the sign for it. */
-static void add_text(struct prb_buf *out, const char *text, size_t len)
-{
-    static const char sign[] = "\xe2\x90\x80";
-    size_t nuls = 0;
-    for (const char *at = text; (at = memchr(at, '\0', len - (size_t)(at - text))); at++)
-        nuls++;
-    add_length(out, (int32_t)(len + nuls * (sizeof sign - 2)));
-    for (; nuls; nuls--) {
-        size_t plain = strlen(text);
-        prb_buf_add(out, text, plain);
-        prb_buf_adds(out, sign);
-        text += plain + 1;
-        len -= plain + 1;
-    }
-    prb_buf_add(out, text, len);
-}
-
-static void add_boolean(struct prb_buf *out, bool value)
-{
-    add_length(out, 1);
-    prb_buf_addc(out, (char)value);
-}
-
-static void add_value(struct prb_buf *out, enum prb_ring_type type,
-                      const struct prb_ring_value *value)
-{
-    if (value->null)
-        add_null(out);
-    else if (type == PRB_RING_INTEGER)
-        add_integer(out, value->integer);
-    else if (type == PRB_RING_BOOLEAN)
-        add_boolean(out, value->integer != 0);
-    else if (type == PRB_RING_TEXT)
-        add_text(out, value->text, value->len);
-    else
-        add_real(out, value->real);
-}
 
 struct copying {
     const struct prb_taken *taken;
@@ -443,39 +184,42 @@ static bool add_row(void *context, const struct prb_ring_value *values, struct p
     struct copying *copying = context;
     prb_buf_add(&copying->rows, &copying->columns, sizeof copying->columns);
     for (size_t i = 0; i < copying->taken->count; i++)
-        add_value(&copying->rows, copying->taken->columns[i].type, &values[i]);
+        prb_postgres_add_value(&copying->rows, copying->taken->columns[i].type, &values[i]);
     prb_buf_add(&copying->rows, copying->own.data, copying->own.len);
     copying->count++;
     return prb_buf_ok(&copying->rows) || prb_nomem(err);
 }
 
-static void add_own(struct copying *copying, const struct shape *shape, const char *process)
+static void add_own(struct copying *copying, const struct prb_postgres_shape *shape,
+                    const char *process)
 {
     const struct prb_taken *taken = copying->taken;
     size_t columns = taken->count;
-    for (int i = 0; i < OWN_COUNT; i++) {
+    for (int i = 0; i < PRB_OWN_COUNT; i++) {
         if (!shape->own[i])
             continue;
         columns++;
-        if (i == HOST || i == JOB) {
-            const char *text = i == HOST ? taken->host : taken->job;
-            add_text(&copying->own, text, strlen(text));
+        if (i == PRB_OWN_HOST || i == PRB_OWN_JOB) {
+            const char *text = i == PRB_OWN_HOST ? taken->host : taken->job;
+            prb_postgres_add_text(&copying->own, text, strlen(text));
         } else {
-            add_integer(&copying->own, i == RANK  ? taken->rank
-                                       : i == PID ? taken->pid
-                                                  : strtoll(process, NULL, 10));
+            prb_postgres_add_integer(&copying->own, i == PRB_OWN_RANK ? taken->rank
+                                                    : i == PRB_OWN_PID
+                                                        ? taken->pid
+                                                        : strtoll(process, NULL, 10));
         }
     }
     copying->columns = htobe16((uint16_t)columns);
 }
 
 /* With many ranks each message has few. */
-static bool add_rows(struct postgres *postgres, const struct shape *shape,
+static bool add_rows(struct postgres *postgres, const struct prb_postgres_shape *shape,
                      const struct prb_buf *rows, struct prb_error *err)
 {
-    return prb_buf_ok(rows) ? prb_postgres_copy(&postgres->server, shape->copy, copy_begins,
-                                                COPY_BEGINS, rows, err)
-                            : prb_nomem(err);
+    return prb_buf_ok(rows)
+               ? prb_postgres_copy(&postgres->server, shape->copy, prb_postgres_copy_begins,
+                                   sizeof prb_postgres_copy_begins, rows, err)
+               : prb_nomem(err);
 }
 
 static bool add_known(struct postgres *postgres, const struct prb_taken *taken, const char *id,
@@ -550,10 +294,10 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
     struct postgres *postgres = (struct postgres *)sink;
     struct copying copying = {.taken = taken};
     char process[24];
-    const struct shape *shape;
+    const struct prb_postgres_shape *shape;
     postgres->server.earlier = false;
     bool good = process_of(postgres, taken, process, err) &&
-                (shape = shape_of(postgres, taken, err)) != NULL;
+                (shape = prb_postgres_shape_of(&postgres->shapes, taken, err)) != NULL;
     if (good) {
         add_own(&copying, shape, process);
         good = prb_buf_ok(&copying.own) ? prb_taken_each(taken, add_row, &copying, err)
@@ -574,7 +318,7 @@ static void free_postgres(struct prb_sink *sink)
 {
     struct postgres *postgres = (struct postgres *)sink;
     leave(postgres);
-    free(postgres->shapes);
+    free(postgres->shapes.items);
     free(postgres->processes);
     free(postgres->url);
     free(postgres);
@@ -596,6 +340,7 @@ struct prb_sink *prb_sink_postgres(const char *url, int stop_fd, struct prb_erro
                                        .free = free_postgres,
                                        .name = "the database"};
     postgres->server = (struct prb_postgres){.url = postgres->url, .stop_fd = stop_fd};
+    postgres->shapes.server = &postgres->server;
     if (connect_to(postgres, err))
         return &postgres->sink;
     if (err && err->code == PRB_GONE)
