@@ -16,7 +16,7 @@ SERVE_ROUTES += %D%/upstream/upstream_callstack.c %D%/upstream/upstream_config.c
 	%D%/upstream/upstream_flamegraph.c %D%/upstream/upstream_flames.c %D%/upstream/upstream_folded.c %D%/upstream/upstream_nodes.c \
 	%D%/upstream/upstream_overview.c %D%/upstream/upstream_processes.c %D%/upstream/upstream_query.c \
 	%D%/upstream/upstream_query_dto.c %D%/upstream/upstream_ready.c
-probing_serve_SOURCES = %D%/main.c %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
+probing_serve_SOURCES = %D%/main.c %D%/command_line.c %D%/command_line.h %D%/options.def %D%/serve.h $(SERVE_ROUTES) %D%/routes/by_command.c %D%/routes/by_command.h \
 	%D%/routes/job_roster.c %D%/routes/job_roster.h %D%/routes/job_shared.c \
 	%D%/routes/profile_file.c %D%/routes/profile_file.h %D%/routes/rows.h \
 	%D%/routes/evaluate.h

@@ -3,7 +3,6 @@
  * neither libwebsockets nor what that needs.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "fleet/cluster.h"
 #include "format/format.h"
 #include "format/log_file.h"
-#include "serve/client/elsewhere.h"
+#include "serve/command_line.h"
 #include "serve/doors/access.h"
 #include "serve/doors/life.h"
 #include "serve/doors/tokens.h"
@@ -297,139 +296,7 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     return ok ? 0 : report(&err);
 }
 
-/* ---- the command line: `probing serve` passes its own words on ---- */
-
-enum {
-    ADDRESS = 1,
-    UNIX,
-    TOKEN_FILE,
-    CERT,
-    KEY,
-    NO_TOKEN,
-    HOST,
-    ORIGIN,
-    ALLOW,
-    URL,
-    REVOKE,
-    TARGET,
-    WHILE,
-    AGENT,
-    BUS,
-    ASK,
-    PID,
-    NAME,
-    OUTPUT,
-    MCP
-};
-
-struct words {
-    struct prb_serve_options serve;
-    struct prb_elsewhere elsewhere;
-    const char *allow;
-    bool url, revoke, mcp, unasked;
-};
-
-static bool add_host(struct prb_serve_options *options, const char *name, struct prb_error *err)
-{
-    size_t most = sizeof options->hosts / sizeof *options->hosts - 1, count = 0;
-    while (options->hosts[count])
-        count++;
-    if (count == most || !*name || strpbrk(name, "@, /:"))
-        return prb_fail(err, PRB_USAGE, "--host: %.60s", count == most ? "too many" : name);
-    options->hosts[count] = name;
-    return true;
-}
-
-/* "https://example.org:8443", as a browser writes it. */
-static bool add_origin(struct prb_serve_options *options, const char *text, struct prb_error *err)
-{
-    size_t most = sizeof options->origins / sizeof *options->origins - 1, count = 0;
-    const char *host = strstr(text, "://");
-    while (options->origins[count])
-        count++;
-    if (count == most || !host || !host[3] || host == text || strpbrk(host + 3, "@, /"))
-        return prb_fail(err, PRB_USAGE, "--origin: %.60s",
-                        count == most ? "too many" : "SCHEME://HOST[:PORT] is needed");
-    options->origins[count] = text;
-    return true;
-}
-
-static bool take_word(struct words *words, int what, const char *text, struct prb_error *err)
-{
-    switch (what) {
-    case ADDRESS:
-        words->serve.address = text;
-        return true;
-    case UNIX:
-        words->serve.address = NULL;
-        return true;
-    case TOKEN_FILE:
-        words->serve.token_file = text;
-        return true;
-    case CERT:
-        words->serve.certificate = text;
-        return true;
-    case KEY:
-        words->serve.key = text;
-        return true;
-    case NO_TOKEN:
-        return words->serve.no_token = true;
-    case HOST:
-        return add_host(&words->serve, text, err);
-    case ORIGIN:
-        return add_origin(&words->serve, text, err);
-    case MCP:
-        return words->mcp = true;
-    case ALLOW:
-        words->allow = text;
-        words->unasked = strcmp(text, "eval-unasked") == 0;
-        if (words->unasked && words->mcp)
-            text = "eval";
-        return prb_grants_parse(text, &words->serve.grants, err);
-    case URL:
-        return words->url = true;
-    case REVOKE:
-        return words->revoke = true;
-    case TARGET:
-        words->serve.target = (int)strtol(text, NULL, 10);
-        return words->serve.target > 0 ||
-               prb_fail(err, PRB_USAGE, "--target %s: must be a process id", text);
-    case WHILE:
-        words->serve.while_pid = (int)strtol(text, NULL, 10);
-        return words->serve.while_pid > 0 ||
-               prb_fail(err, PRB_USAGE, "--while %s: must be a process id", text);
-    case AGENT:
-        return words->serve.agent = true;
-    case BUS:
-        /* For those that look at jobs, too. */
-        return setenv("PROBING_BUS", text, 1) == 0 || prb_nomem(err);
-    case ASK:
-        words->elsewhere.where = text;
-        return true;
-    case PID:
-        words->elsewhere.pid = text;
-        return true;
-    case NAME:
-        words->elsewhere.name = text;
-        return true;
-    case OUTPUT:
-        words->elsewhere.output = text;
-        return true;
-    }
-    return prb_fail(err, PRB_USAGE, "that is no option of probing-serve");
-}
-
-/* A server that a process starts beside itself has no words of its user. */
-static bool take_variables(struct words *words, struct prb_error *err)
-{
-    const char *allow = getenv("PROBING_SERVE_ALLOW");
-    const char *certificate = getenv("PROBING_SERVE_CERT"), *key = getenv("PROBING_SERVE_KEY");
-    if (!words->serve.certificate && certificate && *certificate) {
-        words->serve.certificate = certificate;
-        words->serve.key = key && *key ? key : NULL;
-    }
-    return words->allow || !allow || !*allow || prb_grants_parse(allow, &words->serve.grants, err);
-}
+/* ---- what else it is started for ---- */
 
 static void print_line(const char *url) { puts(url); }
 
@@ -465,36 +332,10 @@ static int ask(struct prb_elsewhere *elsewhere)
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"address", required_argument, NULL, ADDRESS},
-                                          {"unix", no_argument, NULL, UNIX},
-                                          {"token-file", required_argument, NULL, TOKEN_FILE},
-                                          {"cert", required_argument, NULL, CERT},
-                                          {"key", required_argument, NULL, KEY},
-                                          {"no-token", no_argument, NULL, NO_TOKEN},
-                                          {"host", required_argument, NULL, HOST},
-                                          {"origin", required_argument, NULL, ORIGIN},
-                                          {"allow", required_argument, NULL, ALLOW},
-                                          {"url", no_argument, NULL, URL},
-                                          {"revoke", no_argument, NULL, REVOKE},
-                                          {"target", required_argument, NULL, TARGET},
-                                          {"while", required_argument, NULL, WHILE},
-                                          {"agent", no_argument, NULL, AGENT},
-                                          {"bus", required_argument, NULL, BUS},
-                                          {"ask", required_argument, NULL, ASK},
-                                          {"pid", required_argument, NULL, PID},
-                                          {"name", required_argument, NULL, NAME},
-                                          {"output", required_argument, NULL, OUTPUT},
-                                          {"mcp", no_argument, NULL, MCP},
-                                          {0}};
-    struct words words = {.serve = {.address = "127.0.0.1:0", .grants = PRB_MAY_LOOK}};
+    struct prb_serve_words words;
     struct prb_error err = {0};
-    for (int got; (got = getopt_long(argc, argv, "", known, NULL)) != -1;)
-        if (!take_word(&words, got, optarg, &err))
-            return report(&err);
-    if (words.serve.target && !take_variables(&words, &err))
+    if (!prb_serve_words_take(argc, argv, &words, &err))
         return report(&err);
-    words.elsewhere.words = (const char *const *)argv + optind;
-    words.elsewhere.word_count = (size_t)(argc - optind);
     return words.elsewhere.where ? ask(&words.elsewhere)
            : words.mcp    ? prb_mcp_stdio(words.serve.grants, words.unasked, words.elsewhere.words)
            : words.revoke ? end_second()

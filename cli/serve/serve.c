@@ -7,57 +7,10 @@
 #define WORDS (2 * PRB_OPTIONS_MAX)
 #define NAME_MAX_BYTES 20 /* of an option */
 
-enum {
-    ADDRESS,
-    UNIX,
-    ALLOW,
-    TOKEN_FILE,
-    CERT,
-    KEY,
-    NO_TOKEN,
-    HOST,
-    ORIGIN,
-    WHILE,
-    AGENT,
-    URL,
-    REVOKE
-};
-
 static const struct prb_option options[] = {
-    [ADDRESS] = {'a', "address", "HOST:PORT",
-                 "where to listen; 127.0.0.1 and a free port if not given", NULL},
-    [UNIX] = {0, "unix", NULL, "the Unix socket alone, no TCP", NULL},
-    [ALLOW] = {0, "allow", "GRANTS",
-               "what who comes by TCP may do beside looking: control, eval, or both with a comma; "
-               "with --url a second token that may, for 8 hours",
-               NULL},
-    [TOKEN_FILE] = {0, "token-file", "FILE",
-                    "the token is its first line; else that of PROBING_AUTH_TOKEN, else a new one",
-                    NULL},
-    [CERT] = {0, "cert", "FILE",
-              "TLS on TCP with this certificate, in PEM form, and those that lead to its root",
-              NULL},
-    [KEY] = {0, "key", "FILE",
-             "its private key, which nobody else may read; in the certificate's file if not given",
-             NULL},
-    [NO_TOKEN] = {0, "no-token", NULL, "you need no token on loopback, to look", NULL},
-    [HOST] =
-        {0, "host", "NAME",
-         "a name under which a proxy has the Unix socket, or --no-token; may be repeated; with "
-         "--unix '*' is any",
-         NULL},
-    [ORIGIN] =
-        {0, "origin", "URL",
-         "a page of this origin may ask, https://example.org: of /mcp, and where no token is "
-         "shown; may be repeated",
-         NULL},
-    [WHILE] = {0, "while", "PID", "end a minute after this process has ended", NULL},
-    [AGENT] = {0, "agent", NULL,
-               "be this host's agent on the bus, too, as `probing cluster attach` starts one; who "
-               "acts over the bus may what --allow says",
-               NULL},
-    [URL] = {0, "url", NULL, "print the address of your server that runs, with its token", NULL},
-    [REVOKE] = {0, "revoke", NULL, "end the second tokens of your server", NULL},
+#define OPTION(id, letter, name, argument, help) {letter, name, argument, help, NULL},
+#include "serve/options.def"
+#undef OPTION
     {0},
 };
 
