@@ -279,7 +279,7 @@ static bool write_dump(struct account *account, const char *path, uint64_t *byte
             account->registers.known ? account->registers.value[prb_arch_host()->sp] : 0};
     PRB_AUTO(found) struct found found = {0};
     PRB_AUTO(prb_target)
-    struct prb_target *copy = prb_target_hold(&held, NULL, NULL, true, err);
+    struct prb_target *copy = prb_target_over_debugger(&held, NULL, NULL, true, err);
     if (copy) {
         /* Nothing changes meanwhile: what was read once is not read again. */
         prb_mem_record_set(copy->mem, PRB_RECORD_STILL);

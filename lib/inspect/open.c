@@ -219,8 +219,8 @@ struct prb_target *prb_target_open_core(const char *path, const char *exe, const
     return target;
 }
 
-struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const char *exe,
-                                   const char *sysroot, bool record, struct prb_error *err)
+struct prb_target *prb_target_over_debugger(const struct prb_debugger *debugger, const char *exe,
+                                            const char *sysroot, bool record, struct prb_error *err)
 {
     struct prb_proc *inner = debugger->pid ? prb_proc_open(debugger->pid, err)
                                            : prb_proc_open_core(debugger->core, exe, sysroot, err);
@@ -245,7 +245,7 @@ struct prb_target *prb_target_open_debugger(const struct prb_debugger *debugger,
     options = options ? options : &none;
     if (debugger->pid < 0 || (debugger->pid == 0) == (debugger->core == NULL))
         return PRB_NULL(prb_fail(err, PRB_USAGE, "a debugger holds a process or a core"));
-    return prb_target_hold(debugger, options->exe, options->sysroot, false, err);
+    return prb_target_over_debugger(debugger, options->exe, options->sysroot, false, err);
 }
 
 #define TARGETS                                                                                    \

@@ -14,7 +14,7 @@ static struct prb_target *open_again(const struct prb_target *target, struct prb
 {
     const struct prb_debugger *debugger = &target->debugger;
     if (debugger->pid || debugger->core)
-        return prb_target_hold(debugger, target->exe, target->sysroot, true, err);
+        return prb_target_over_debugger(debugger, target->exe, target->sysroot, true, err);
     if (!prb_proc_live(target->proc))
         return prb_target_open_core(target->path, target->exe, target->sysroot, true, err);
     struct prb_proc *proc = prb_proc_open(prb_proc_pid(target->proc), err);

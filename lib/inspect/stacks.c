@@ -295,7 +295,7 @@ static bool fill_threads(struct prb_reading *reading, struct prb_error *err)
  * read as it is then; that is rare: most readings need the same pages.
  */
 
-/* While the threads are stopped. */
+/* While the threads are stopped: what is decoded afterwards stands still. */
 static bool copy_still(void *context, struct prb_error *err)
 {
     struct prb_reading *reading = context;

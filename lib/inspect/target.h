@@ -20,7 +20,7 @@ struct prb_target {
     struct prb_target_info info;
     struct prb_arena arena; /* strings of info */
     struct prb_proc *proc;
-    /* what decoding reads through: a record, off but while a snapshot or a still is made */
+    /* what decoding reads through: a record, which is off but for snapshots and --stop */
     struct prb_mem *mem;
     bool recording; /* a snapshot is made */
     struct prb_modules modules;
@@ -37,17 +37,18 @@ struct prb_target {
     void (*kept_free)(void *kept);
 };
 
-/* Open over a process description, which is taken, also on failure.  recorder (may be NULL): read
- * through it. */
+/* Open over a process description, which is taken, also on failure.  record: what is read from now
+ * on becomes a snapshot. */
 struct prb_target *prb_target_over(struct prb_proc *proc, bool record, struct prb_error *err);
 
 /* A core or snapshot; exe and sysroot may be NULL. */
 struct prb_target *prb_target_open_core(const char *path, const char *exe, const char *sysroot,
                                         bool record, struct prb_error *err);
 
-/* Open what a debugger holds; exe and sysroot, of a core, may be NULL. */
-struct prb_target *prb_target_hold(const struct prb_debugger *debugger, const char *exe,
-                                   const char *sysroot, bool record, struct prb_error *err);
+/* Open the process or core that a debugger holds; exe and sysroot, of a core, may be NULL. */
+struct prb_target *prb_target_over_debugger(const struct prb_debugger *debugger, const char *exe,
+                                            const char *sysroot, bool record,
+                                            struct prb_error *err);
 
 /* The unwinder of the target, made on first use; borrowed. */
 struct prb_unwinder *prb_target_unwinder(struct prb_target *target, struct prb_error *err);

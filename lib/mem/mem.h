@@ -66,7 +66,7 @@ struct prb_mem *prb_mem_process_new(pid_t pid, struct prb_error *err);
 struct prb_mem *prb_mem_process_file_new(pid_t pid, struct prb_error *err);
 /* This process, read through the kernel, so that a stale pointer is a short read. */
 struct prb_mem *prb_mem_self_new(struct prb_error *err);
-/* A function of the caller: returns how many bytes it put into buf (gdb's memory, later). */
+/* A function of the caller: returns how many bytes it put into buf, as gdb's plugin does. */
 typedef size_t prb_mem_fn(void *context, prb_addr addr, void *buf, size_t len);
 struct prb_mem *prb_mem_callback_new(prb_mem_fn *read, void *context, struct prb_error *err);
 

@@ -26,7 +26,7 @@
 /* The function, and the piece that its time belongs to. */
 #define WRAPPED                                                                                    \
     W(prb_stop_process, "stop")                                                                    \
-    W(prb_target_hold, "open")                                                                     \
+    W(prb_target_over_debugger, "open")                                                            \
     W(prb_crash_rings, "rings")                                                                    \
     W(prb_exceptions_all, "exceptions")                                                            \
     W(prb_crash_tensors, "tensors")                                                                \
