@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "fleet/sql.h"
 
 #define LONGEST 3600.0 /* s */
 
@@ -67,6 +68,14 @@ struct prb_fleet *prb_run_open_job_here(const struct prb_run *run, struct prb_er
                  "%s needs a process of this host; `probing cluster ranks` says where a rank is",
                  run->command->name);
     return fleet;
+}
+
+struct prb_db *prb_run_job_db(const struct prb_run *run, struct prb_fleet **fleet_out,
+                              struct prb_coverage *coverage, struct prb_error *err)
+{
+    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
+    *fleet_out = prb_run_open_job(run, err);
+    return *fleet_out ? prb_fleet_db(*fleet_out, strict, coverage, err) : NULL;
 }
 
 bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,

@@ -24,6 +24,9 @@ struct prb_fleet *prb_run_open_job_over(const struct prb_run *run, const char *a
 /* Only what of it runs on this host, whatever bus is configured: for commands that need a process. */
 struct prb_fleet *prb_run_open_job_here(const struct prb_run *run,
                                         struct prb_error *err) PRB_MUST_CHECK;
+/* The tables of all its ranks, each row with its rank.  Close db before fleet. */
+struct prb_db *prb_run_job_db(const struct prb_run *run, struct prb_fleet **fleet_out,
+                              struct prb_coverage *coverage, struct prb_error *err) PRB_MUST_CHECK;
 /* After an answer, before anything of it is printed: false, PARTIAL, with --strict when not all
  * ranks answered; else then the exit status is that of PARTIAL. */
 bool prb_run_covered(const struct prb_run *run, const struct prb_coverage *coverage,

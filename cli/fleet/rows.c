@@ -3,7 +3,6 @@
 
 #include "cli/fleet/job.h"
 #include "cli/print/out.h"
-#include "fleet/sql.h"
 
 PRB_DEFINE_AUTO_PTR(prb_db, struct prb_db, prb_db_close)
 
@@ -67,10 +66,7 @@ bool prb_run_job_rows(const struct prb_run *run, const struct prb_job_rows *rows
                       struct prb_error *err)
 {
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
-    if (!fleet)
-        return false;
-    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
-    PRB_AUTO(prb_db) struct prb_db *db = prb_fleet_db(fleet, strict, &coverage, err);
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = prb_run_job_db(run, &fleet, &coverage, err);
     return db && print_all(run, db, rows, &coverage, err);
 }

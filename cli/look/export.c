@@ -6,7 +6,6 @@
 #include "cli/look/database.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
-#include "fleet/sql.h"
 
 #define STEPS_MOST 1e6
 
@@ -127,11 +126,8 @@ static bool export_job(const struct prb_run *run, const struct prb_export_format
                        const struct prb_export_options *wanted, struct prb_error *err)
 {
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
-    if (!fleet)
-        return false;
-    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
-    PRB_AUTO(prb_db) struct prb_db *db = prb_fleet_db(fleet, strict, &coverage, err);
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = prb_run_job_db(run, &fleet, &coverage, err);
     if (!db || !write_all(run, db, format, wanted, err) || !prb_run_covered(run, &coverage, err))
         return false;
     if (!prb_coverage_whole(&coverage))

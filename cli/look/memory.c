@@ -9,7 +9,6 @@
 #include "cli/look/watch.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
-#include "fleet/sql.h"
 
 #define WATCH_SECONDS 2.0
 #define WATCH_LEAST 0.1
@@ -254,10 +253,8 @@ static bool show(const struct prb_run *run, struct prb_db *db, pid_t pid, double
 static bool of_job(const struct prb_run *run, double seconds, struct prb_error *err)
 {
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
-    bool strict = run->globals[PRB_GLOBAL_STRICT].count;
-    PRB_AUTO(prb_db)
-    struct prb_db *db = fleet ? prb_fleet_db(fleet, strict, &coverage, err) : NULL;
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = prb_run_job_db(run, &fleet, &coverage, err);
     struct view view = {.db = db, .job = true, .watch = seconds > 0};
     bool good =
         db && (seconds > 0 ? prb_watch(0, seconds, draw, &view, err) : draw(&view, stdout, err));

@@ -16,7 +16,6 @@
 #include "cli/top/job_steps.h"
 #include "cli/top/kept.h"
 #include "cli/top/top.h"
-#include "fleet/sql.h"
 
 #define DELAY_LEAST 0.1
 #define PLAIN_COLUMNS 80
@@ -256,10 +255,8 @@ static bool show_job_steps(const struct prb_run *run, struct showing *showing,
         showing->wanted = 1;
     PRB_AUTO_FD int wake = showing->wake = prb_take_ends();
     PRB_AUTO(prb_coverage) struct prb_coverage coverage = {0};
-    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = prb_run_open_job(run, err);
-    PRB_AUTO(prb_db)
-    struct prb_db *db =
-        fleet ? prb_fleet_db(fleet, run->globals[PRB_GLOBAL_STRICT].count, &coverage, err) : NULL;
+    PRB_AUTO(prb_fleet) struct prb_fleet *fleet = NULL;
+    PRB_AUTO(prb_db) struct prb_db *db = prb_run_job_db(run, &fleet, &coverage, err);
     PRB_AUTO(job_view)
     struct job_view view = {.fleet = fleet, .db = db, .coverage = &coverage};
     if (!db || (showing->screen && !prb_screen_open(err)))
