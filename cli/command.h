@@ -57,6 +57,12 @@ struct prb_run {
     int *status; /* exit status when it is not 0 or that of the error; 0 at first */
 };
 
+/* A kind of file that a command writes: for its help, and for completion. */
+struct prb_file_format {
+    const char *name, *doc;
+    const char *suffixes; /* of file names, separated by spaces */
+};
+
 struct prb_command {
     const char *name;
     const char *aliases;   /* separated by spaces, or "" */
@@ -68,7 +74,9 @@ struct prb_command {
     enum prb_target_use target;
     const char *description;          /* paragraphs, separated by empty lines */
     const struct prb_option *options; /* ends with name NULL; NULL: none */
-    const char *examples;             /* lines "command  # what it does", or NULL */
+    /* What --format may be: the one at index; false: there are no more.  NULL: it has no files. */
+    bool (*format)(size_t index, struct prb_file_format *out);
+    const char *examples; /* lines "command  # what it does", or NULL */
     /* Prints to standard output only once nothing can fail any more. */
     bool (*run)(const struct prb_run *run, struct prb_error *err);
 };
@@ -107,6 +115,8 @@ bool prb_usage(const struct prb_run *run, struct prb_error *err, const char *for
     __attribute__((format(printf, 3, 4)));
 /* As prb_usage: the first argument is none of the command's words. */
 bool prb_usage_word(const struct prb_run *run, struct prb_error *err);
+/* The same of --format, which is none of the command's formats. */
+bool prb_usage_format(const struct prb_run *run, const char *format, struct prb_error *err);
 /* "a, b, c" of words separated by spaces. */
 #define PRB_LISTED 200
 const char *prb_listed(const char *words, char out[PRB_LISTED]);

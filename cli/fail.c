@@ -1,5 +1,6 @@
 /* Filling an error of the command line: command.h. */
 #include <stdarg.h>
+#include <string.h>
 
 #include "cli/command.h"
 
@@ -41,4 +42,14 @@ bool prb_usage_word(const struct prb_run *run, struct prb_error *err)
     char all[PRB_LISTED];
     return prb_usage(run, err, "%s: \"%.40s\" is not one of: %s", run->command->name,
                      run->arguments[0], prb_listed(run->command->words, all));
+}
+
+bool prb_usage_format(const struct prb_run *run, const char *format, struct prb_error *err)
+{
+    struct prb_file_format one;
+    char names[PRB_LISTED] = "";
+    for (size_t i = 0; run->command->format(i, &one); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 one.name);
+    return prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", format, names);
 }

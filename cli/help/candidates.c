@@ -164,24 +164,24 @@ static void offer_settings(struct line *line)
     }
 }
 
-static void offer_profile_formats(struct line *line)
+static void offer_formats(struct line *line)
 {
-    for (const struct prb_profile_format *const *at = prb_profile_formats(); *at; at++)
-        offer(line, (*at)->name, (*at)->doc);
+    const struct prb_command *command = line->run.command;
+    struct prb_file_format format;
+    for (size_t i = 0; command && command->format && command->format(i, &format); i++)
+        offer(line, format.name, format.doc);
 }
 
 static const struct kind {
     const char *placeholder;
     void (*offer)(struct line *line);
 } kinds[] = {
-    {"TARGET", offer_targets},     {"PID", offer_processes},
-    {"THREAD", offer_threads},     {"FILE", offer_files},
-    {"PATH", offer_files},         {"FOLDER", offer_files},
-    {"BEFORE", offer_files},       {"AFTER", offer_files},
-    {"ARGUMENT", offer_files},     {"DIR", offer_folders},
-    {"TABLE", offer_tables},       {"KEY", offer_settings},
-    {"KEY=VALUE", offer_settings}, {"COMMAND", offer_commands},
-    {"PROGRAM", offer_programs},   {"FORMAT", offer_profile_formats},
+    {"TARGET", offer_targets},     {"PID", offer_processes},    {"THREAD", offer_threads},
+    {"FILE", offer_files},         {"PATH", offer_files},       {"FOLDER", offer_files},
+    {"BEFORE", offer_files},       {"AFTER", offer_files},      {"ARGUMENT", offer_files},
+    {"DIR", offer_folders},        {"TABLE", offer_tables},     {"KEY", offer_settings},
+    {"KEY=VALUE", offer_settings}, {"COMMAND", offer_commands}, {"PROGRAM", offer_programs},
+    {"FORMAT", offer_formats},
 };
 
 static void offer_kind(struct line *line, const char *placeholder)

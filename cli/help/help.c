@@ -55,6 +55,18 @@ static void print_options(const struct prb_option *options)
     }
 }
 
+static void print_formats(const struct prb_command *command)
+{
+    struct prb_file_format format;
+    for (size_t i = 0; command->format(i, &format); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s (%.*s)", format.name, (int)strcspn(format.suffixes, " "),
+                 format.suffixes);
+        printf("  %-*s ", USAGE_COLUMNS, name);
+        wrap(format.doc, USAGE_COLUMNS + 3);
+    }
+}
+
 static void print_examples(const char *examples)
 {
     for (const char *at = examples; at && *at;) {
@@ -85,6 +97,10 @@ static void print_command(const struct prb_command *command)
     if (command->options) {
         title("Options");
         print_options(command->options);
+    }
+    if (command->format) {
+        title("Formats");
+        print_formats(command);
     }
     if (command->examples) {
         title("Examples");

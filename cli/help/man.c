@@ -57,6 +57,20 @@ static void print_options(const struct prb_option *options)
     }
 }
 
+static void print_formats(const struct prb_command *command)
+{
+    struct prb_file_format format;
+    for (size_t i = 0; command->format(i, &format); i++) {
+        fputs(".TP\n.BR ", stdout);
+        text(format.name, strlen(format.name));
+        fputs(" \" (", stdout);
+        text(format.suffixes, strcspn(format.suffixes, " "));
+        fputs(")\"\n", stdout);
+        text(format.doc, strlen(format.doc));
+        putchar('\n');
+    }
+}
+
 static void print_examples(const char *examples)
 {
     puts(".PP\n.EX");
@@ -82,6 +96,10 @@ static void print_command(const struct prb_command *command)
     puts(".PP");
     paragraph(command->description);
     print_options(command->options);
+    if (command->format) {
+        puts(".PP\nFormats:");
+        print_formats(command);
+    }
     if (command->examples)
         print_examples(command->examples);
 }

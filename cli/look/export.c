@@ -24,22 +24,26 @@ static const struct prb_option options[] = {
     {0},
 };
 
+static bool format_at(size_t index, struct prb_file_format *out)
+{
+    const struct prb_export_format *format = prb_export_formats()[index];
+    if (format)
+        *out = (struct prb_file_format){format->name, format->doc, format->suffixes};
+    return format;
+}
+
 static const struct prb_export_format *format_of(const struct prb_run *run, struct prb_error *err)
 {
     const char *wanted = run->options[FORMAT].text, *path = run->options[OUTPUT].text;
-    const struct prb_export_format *const *all = prb_export_formats(), *found = NULL;
-    char names[200] = "";
+    const struct prb_export_format *first = prb_export_formats()[0], *found;
     if (!wanted && run->options[JSON].count)
         wanted = "chrome";
     found = wanted ? prb_export_format_find(wanted)
             : path ? prb_export_format_of_file(path)
-                   : all[0];
+                   : first;
     if (found || !wanted)
-        return found ? found : all[0];
-    for (size_t i = 0; all[i]; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
-                 all[i]->name);
-    prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", wanted, names);
+        return found ? found : first;
+    prb_usage_format(run, wanted, err);
     return NULL;
 }
 
@@ -170,14 +174,13 @@ const struct prb_command prb_command_export = {
         "last, spans, and as values over time what was logged, memory and GPUs. It reads "
         "python.torch_step_timing, python.torch_trace, python.comm_collective, python.spans, "
         "python.steps, training_logs, memory_usage and gpu_metrics, whichever have rows.\n\n"
-        "The formats, by --format or the file's name: perfetto (.pftrace, for ui.perfetto.dev), "
-        "chrome (.json, the same as JSON), tensorboard (a folder with event files of what was "
-        "logged; "
-        "all of it, unless --last or --duration says less).\n\n"
+        "--format or the file's name says which format. tensorboard makes a folder, of all that "
+        "was logged unless --last or --duration says less.\n\n"
         "With -t @JOB it is one timeline of all ranks of the job, of all its hosts, each by its "
         "host's clock; the status is 15 when not all ranks answered, and with --strict nothing is "
         "written then.",
     .options = options,
+    .format = format_at,
     .examples = "probing 1234 export --last 20 -o steps.pftrace\n"
                 "probing 1234 export --ranks --duration 5 -o steps.json\n"
                 "probing -t @llama export -o llama.pftrace\n"

@@ -121,24 +121,25 @@ static enum prb_profile_mode mode_of(const struct prb_run *run)
                                       : PRB_PROFILE_ACTIVE;
 }
 
+static bool format_at(size_t index, struct prb_file_format *out)
+{
+    const struct prb_profile_format *format = prb_profile_formats()[index];
+    if (format)
+        *out = (struct prb_file_format){format->name, format->doc, format->suffixes};
+    return format;
+}
+
 static bool choose_format(struct profiling *p, struct prb_error *err)
 {
     const char *wanted = p->run->options[FORMAT].text, *path = p->run->options[OUTPUT].text;
-    const struct prb_profile_format *const *all = prb_profile_formats();
     if (wanted && strcmp(wanted, "json") == 0 && prb_run_job(p->run)) {
         p->json = true;
         p->format = prb_profile_format_find("collapsed"); /* as that it has no times */
         return !path || strcmp(path, "-") == 0 ||
                prb_cli_fail(err, PRB_USAGE, "", "the format json goes to standard output");
     }
-    if (wanted && !(p->format = prb_profile_format_find(wanted))) {
-        char names[200] = "";
-        for (size_t i = 0; all[i]; i++)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
-                     all[i]->name);
-        return prb_cli_fail(err, PRB_USAGE, "", "--format: \"%.40s\" is not one of: %s", wanted,
-                            names);
-    }
+    if (wanted && !(p->format = prb_profile_format_find(wanted)))
+        return prb_usage_format(p->run, wanted, err);
     if (!p->format && path) {
         const char *dot = strrchr(prb_base_name(path), '.');
         p->format = prb_profile_format_of_file(path);
@@ -148,7 +149,7 @@ static bool choose_format(struct profiling *p, struct prb_error *err)
                                 "no format has files that end in %.40s", dot);
     }
     if (!p->format)
-        p->format = all[0];
+        p->format = prb_profile_formats()[0];
     return true;
 }
 
@@ -538,12 +539,8 @@ const struct prb_command prb_command_profile = {
         "nothing is stopped, and no stack counts that was not read twice the same. Given a "
         "program in place of a target it starts that, and ends with its status; -d ends the "
         "sampling, not the program.\n\n"
-        "The formats, by --format or the file's name: flamegraph (.svg), speedscope "
-        "(.speedscope.json), collapsed (.txt), pprof (.pb), perfetto (.pftrace), chrome "
-        "(.trace.json), "
-        "firefox (.firefox.json), sqlite (.db, for `query` and `diff`), heatmap (.html). How many "
-        "stacks were dropped, and how late or skipped samples were, is said at the end and in the "
-        "file.\n\n"
+        "--format or the file's name says which format. How many stacks were dropped, and how "
+        "late or skipped samples were, is said at the end and in the file.\n\n"
         "With --mode memory, bytes take the place of time: the target's probe samples allocations "
         "of "
         "Python, native code and torch. Where it does so already (config "
@@ -555,6 +552,7 @@ const struct prb_command prb_command_profile = {
         "With --native a thread that runs is stopped alone, for the copy of its registers and "
         "stack bytes only; one that waits is not.",
     .options = options,
+    .format = format_at,
     .examples = "probing 1234 profile -d 5 -o train.svg\n"
                 "probing 1234 record --native --idle -r 200 -f speedscope -o train.json\n"
                 "probing 1234 profile --mode memory --live -d 60 -o kept.svg\n"

@@ -96,6 +96,7 @@ def test_settings_and_tables(offered, job):
     assert offered("config", "probing.crash_dir=/t")[0] == ["files"]
     assert "python.backtrace" in offered("tables", "")[1] and "python.backtrace" in offered(pid, "tables", "")[1]
     assert "speedscope" in offered("profile", "--format", "")[1]
+    assert set(offered("export", "--format", "")[1]) == {"perfetto", "chrome", "tensorboard"}
     assert "--format=speedscope" in offered("profile", "--format=")[1]
 
 
