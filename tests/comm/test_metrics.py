@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from support import rings
-from support.target import DEADLINE, TARGETS, probing, query
+from support.ranks import two_ranks_with_tables
+from support.target import probing, query
 from support.waits import until
 
 COLUMNS = "timestamp:time\ngroup:text\nseq:integer\nop:text\nduration_ms:real"
@@ -21,13 +21,8 @@ T0 = 1.7e9 - 1.7e9 % 60 + 30
 @pytest.fixture
 def ranks(tmp_path):
     """Two live ranks: (pids, write(rank, rows))."""
-    data = tmp_path / "data"
-    child = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env=dict(os.environ, PROBING_DATA_DIR=str(data)))
-    pids = [int(word) for word in child.stdout.readline().split()[2:4]]
-    yield pids, lambda rank, rows, columns=COLUMNS: rings.write(rings.folder_of(data, pids[rank]), "comm_collective", columns, rows)
-    child.kill()
-    child.communicate(timeout=DEADLINE)
+    with two_ranks_with_tables(tmp_path / "data") as (pids, write):
+        yield pids, lambda rank, rows, columns=COLUMNS: write(rank, "comm_collective", columns, rows)
 
 
 def made_up(write, shift=0.0, op="all_reduce", count=40, ends=True, at=T0, drift=0.0):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from support.ranks import two_ranks
 from support.target import DEADLINE, free_port, probing
 from support.waits import until
 
@@ -357,15 +358,9 @@ def test_two_jobs_that_share_the_port(service, job):
 def test_ranks_are_not_counted_twice(service):
     """One rank alone asks."""
     one = service(report(comm("0x2", 2, [])))
-    child = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__), "..", "targets", "ranks.py")], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, env=dict(os.environ, NCCL_RAS_ADDR=one.address))
-    try:
-        pids = [int(word) for word in child.stdout.readline().split()[2:4]]
+    with two_ranks(NCCL_RAS_ADDR=one.address) as pids:
         rows, _ = told(pids[1], COMMS, "--ranks")
         assert [(row["comm_hash"], row["pid"]) for row in rows] == [(2, min(pids))]
-    finally:
-        child.kill()
-        child.communicate()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")

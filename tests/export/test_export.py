@@ -4,15 +4,14 @@ import itertools
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from support import rings, timeline
-from support.target import DEADLINE, TARGETS, probing
+from support.ranks import two_ranks_with_tables
+from support.target import DEADLINE, probing
 
 T0 = 1.7e9
 STEPS = ("timestamp:time\nlocal_step:integer\nglobal_step:integer\nstep_duration_sec:real:s\ndata:real:s\nforward:real:s\nbackward:real:s\n"
@@ -177,13 +176,8 @@ def test_slices_that_overlap_get_tracks_of_their_own(tmp_path):
 @pytest.fixture
 def ranks(tmp_path):
     """Two live ranks: (pids, write(rank, table, columns, rows))."""
-    data = tmp_path / "data"
-    child = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env=dict(os.environ, PROBING_DATA_DIR=str(data)))
-    pids = [int(word) for word in child.stdout.readline().split()[2:4]]
-    yield pids, lambda rank, *table: rings.write(rings.folder_of(data, pids[rank]), *table)
-    child.kill()
-    child.communicate(timeout=DEADLINE)
+    with two_ranks_with_tables(tmp_path / "data") as both:
+        yield both
 
 
 def launcher(pid):

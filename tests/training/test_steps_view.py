@@ -1,15 +1,12 @@
 """probing top --view steps: of a job that nothing looks into, beside what it says itself; of one whose steps are recorded."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 from loops import report
-from support import rings
-from support.target import DEADLINE, TARGETS, probing
+from support.ranks import two_ranks_with_tables
+from support.target import probing
 
 PHASES = ["data", "forward", "backward", "optimizer", "zero_grad"]
 STEPS = ("timestamp:time\nglobal_step:integer\nlocal_step:integer\nstep_duration_sec:real:s\ndata:real:s\nforward:real:s\n"
@@ -73,13 +70,8 @@ def shows_truth(view, before, truth, target):
 @pytest.fixture
 def job(tmp_path):
     """Two live ranks, not of torch: (pids, write(rank, table, columns, rows))."""
-    data = tmp_path / "data"
-    child = subprocess.Popen([sys.executable, os.path.join(TARGETS, "ranks.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env=dict(os.environ, PROBING_DATA_DIR=str(data)))
-    pids = [int(word) for word in child.stdout.readline().split()[2:4]]
-    yield pids, lambda rank, *table: rings.write(rings.folder_of(data, pids[rank]), *table)
-    child.kill()
-    child.communicate(timeout=DEADLINE)
+    with two_ranks_with_tables(tmp_path / "data") as both:
+        yield both
 
 
 def now():
