@@ -4,6 +4,9 @@
 
 #include "serve/doors/life.h"
 #include "serve/mcp/mcp.h"
+#include "serve/text/command.h"
+
+#define PRINTED_MAX (16u << 20)
 
 const char *prb_mcp_text_argument(const struct prb_mcp_call *call, const char *key)
 {
@@ -83,4 +86,36 @@ struct prb_serve_target *prb_mcp_hold(struct prb_mcp_call *call, bool slow, stru
     if (info->kind == PRB_TARGET_PROCESS)
         tell_target(call, info->pid);
     return held;
+}
+
+/* ---- the command line ---- */
+
+static bool take_piece(void *context, bool error, const char *bytes, size_t count)
+{
+    struct prb_mcp_printed *printed = context;
+    struct prb_buf *out = error ? &printed->said : &printed->text;
+    if (out->len + count > PRINTED_MAX)
+        return error;
+    prb_buf_add(out, bytes, count);
+    return prb_buf_ok(out);
+}
+
+static bool goes_on(void *context)
+{
+    const struct prb_mcp *mcp = ((struct prb_mcp_printed *)context)->mcp;
+    return !mcp->goes_on || mcp->goes_on(mcp->context);
+}
+
+bool prb_mcp_command(const struct prb_mcp *mcp, const char *const *words,
+                     struct prb_mcp_printed *out, int *status, struct prb_error *err)
+{
+    out->mcp = mcp;
+    const struct prb_command_run run = {mcp->program, words, goes_on, take_piece, out};
+    return prb_command_run(&run, status, err);
+}
+
+void prb_mcp_printed_deinit(struct prb_mcp_printed *printed)
+{
+    prb_buf_deinit(&printed->text);
+    prb_buf_deinit(&printed->said);
 }

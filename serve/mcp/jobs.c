@@ -9,31 +9,9 @@
 #include "serve/routes/job_roster.h"
 #include "serve/text/command.h"
 
-#define ANSWER_MAX (16u << 20)
 #define WORDS 12
 
-struct asked {
-    const struct prb_mcp *mcp;
-    struct prb_buf text, said;
-};
-
-static bool take_piece(void *context, bool error, const char *bytes, size_t count)
-{
-    struct asked *asked = context;
-    struct prb_buf *out = error ? &asked->said : &asked->text;
-    if (out->len + count > ANSWER_MAX)
-        return error;
-    prb_buf_add(out, bytes, count);
-    return prb_buf_ok(out);
-}
-
-static bool goes_on(void *context)
-{
-    const struct prb_mcp *mcp = ((struct asked *)context)->mcp;
-    return !mcp->goes_on || mcp->goes_on(mcp->context);
-}
-
-static json_t *failed(const struct asked *asked, int status, struct prb_error *err)
+static json_t *failed(const struct prb_mcp_printed *asked, int status, struct prb_error *err)
 {
     const char *text = asked->said.data ? strstr(asked->said.data, "probing: ") : NULL;
     size_t len = text ? strcspn(text + 9, "\n") : 0;
@@ -48,7 +26,7 @@ static json_t *failed(const struct asked *asked, int status, struct prb_error *e
 static json_t *ask(const struct prb_mcp_call *call, const char *const *words, struct prb_error *err)
 {
     const char *all[WORDS + 3] = {"-t"};
-    struct asked asked = {.mcp = call->mcp};
+    PRB_AUTO(prb_mcp_printed) struct prb_mcp_printed asked = {0};
     int status;
     const char *job = json_string_value(json_object_get(call->arguments, "target"));
     PRB_AUTO_FREE char *address = prb_serve_job_address(call->mcp->serve, job, err);
@@ -57,9 +35,8 @@ static json_t *ask(const struct prb_mcp_call *call, const char *const *words, st
     all[1] = address;
     for (size_t i = 0; words[i] && i < WORDS; i++)
         all[i + 2] = words[i];
-    const struct prb_command_run run = {call->mcp->program, all, goes_on, take_piece, &asked};
     json_t *told = NULL;
-    if (prb_command_run(&run, &status, err)) {
+    if (prb_mcp_command(call->mcp, all, &asked, &status, err)) {
         told = asked.text.len ? json_loadb(asked.text.data, asked.text.len, 0, NULL) : NULL;
         bool found = status == 1 && json_object_get(told, "findings"); /* what is bad, not amiss */
         if (!told || (status && !found && status != prb_code_exit(PRB_PARTIAL))) {
@@ -67,8 +44,6 @@ static json_t *ask(const struct prb_mcp_call *call, const char *const *words, st
             told = failed(&asked, status, err);
         }
     }
-    prb_buf_deinit(&asked.text);
-    prb_buf_deinit(&asked.said);
     if (told) {
         json_object_set_new(call->result, "target", prb_json_text(address));
         json_object_set(call->result, "coverage", json_object_get(told, "coverage"));

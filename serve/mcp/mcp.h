@@ -91,6 +91,18 @@ bool prb_mcp_spec(const struct prb_mcp_call *call, char spec[PATH_MAX], struct p
 /* Open, and shared with who else asks.  slow: what a statement may take holds up no look. */
 struct prb_serve_target *prb_mcp_hold(struct prb_mcp_call *call, bool slow, struct prb_error *err);
 
+/* What the command line printed, and what it said on standard error. */
+struct prb_mcp_printed {
+    const struct prb_mcp *mcp;
+    struct prb_buf text, said;
+};
+void prb_mcp_printed_deinit(struct prb_mcp_printed *printed);
+PRB_DEFINE_AUTO(prb_mcp_printed, struct prb_mcp_printed, prb_mcp_printed_deinit)
+/* Run it with these words, which end with NULL, as long as the answer is wanted.  *status: as
+ * prb_command_run has it. */
+bool prb_mcp_command(const struct prb_mcp *mcp, const char *const *words,
+                     struct prb_mcp_printed *out, int *status, struct prb_error *err);
+
 /* ---- what a profile is told as (hottest.c) ---- */
 
 json_t *prb_mcp_hottest_begin(void);

@@ -6,28 +6,6 @@
 #include "net/address.h"
 #include "serve/doors/life.h"
 #include "serve/mcp/mcp.h"
-#include "serve/text/command.h"
-
-struct profile {
-    struct prb_mcp_call *call;
-    struct prb_buf text, said;
-};
-
-static bool take_piece(void *context, bool error, const char *bytes, size_t count)
-{
-    struct profile *profile = context;
-    struct prb_buf *out = error ? &profile->said : &profile->text;
-    if (out->len + count > (16u << 20))
-        return error;
-    prb_buf_add(out, bytes, count);
-    return prb_buf_ok(out);
-}
-
-static bool goes_on(void *context)
-{
-    const struct prb_mcp *mcp = ((struct profile *)context)->call->mcp;
-    return !mcp->goes_on || mcp->goes_on(mcp->context);
-}
 
 void prb_mcp_link(struct prb_mcp_call *call)
 {
@@ -60,7 +38,7 @@ static json_int_t dropped(const char *said)
 static bool profile(struct prb_mcp_call *call, struct prb_error *err)
 {
     char spec[PATH_MAX], seconds[16];
-    struct profile run = {.call = call};
+    PRB_AUTO(prb_mcp_printed) struct prb_mcp_printed run = {0};
     int status;
     bool job = prb_mcp_is_job(call);
     if (!job && !prb_mcp_spec(call, spec, err))
@@ -91,8 +69,7 @@ static bool profile(struct prb_mcp_call *call, struct prb_error *err)
         words[count++] = "--mode";
         words[count++] = mode;
     }
-    const struct prb_command_run command = {call->mcp->program, words, goes_on, take_piece, &run};
-    bool ok = prb_command_run(&command, &status, err);
+    bool ok = prb_mcp_command(call->mcp, words, &run, &status, err);
     if (ok && status != 0)
         ok = prb_fail(err, status < 0 ? PRB_TIMEOUT : PRB_IO, "%.300s",
                       run.said.data ? run.said.data : "the profile was ended");
@@ -105,8 +82,6 @@ static bool profile(struct prb_mcp_call *call, struct prb_error *err)
     prb_mcp_hottest_tell(call, hottest, all);
     prb_mcp_link(call);
     prb_mcp_put(call, "dropped", json_integer(dropped(run.said.data)));
-    prb_buf_deinit(&run.text);
-    prb_buf_deinit(&run.said);
     return ok;
 }
 
