@@ -202,7 +202,7 @@ static struct merged *add_table(struct prb_several *several, const struct prb_ta
     }
     merged->table = *table;
     merged->table.columns = merged->columns;
-    merged->table.needs_target = false;
+    merged->table.needs_target = merged->table.recorded = false; /* the processes have their own */
     merged->table.fill = fill;
     merged->several = several;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
