@@ -235,7 +235,7 @@ tests='' # of Python: their limits of time are for a real machine
 # shellcheck disable=SC2016 # make expands it
 units=$(make -s -C "$dir/build" --eval='print: ; @echo $(UNIT_TESTS)' print)
 # What takes minutes there, or measures time.
-long='tests/unit/proc tests/unit/core tests/unit/hide tests/unit/ring_hostile tests/unit/fleet_sql'
+long='tests/unit/proc tests/unit/core tests/unit/hide tests/unit/profile tests/unit/ring_hostile tests/unit/fleet_sql'
 [ "$what" = long ] || units=$(echo "$units" | tr ' ' '\n' | grep -v -x -F "$(echo "$long" | tr ' ' '\n')" | tr '\n' ' ')
 began=$(date +%s)
 # shellcheck disable=SC2016 # the machine's shell expands these

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -120,9 +121,11 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static bool read_folder(struct found *found, const char *path, struct prb_error *err)
 {
     PRB_AUTO_FD int folder = open_own(AT_FDCWD, path, O_DIRECTORY);
+    char own[40]; /* musl has no scandirat(3) */
+    snprintf(own, sizeof own, "/proc/self/fd/%d", folder);
     struct dirent **names = NULL;
     bool ok = true;
-    int count = folder < 0 ? 0 : scandirat(folder, ".", &names, NULL, by_name);
+    int count = folder < 0 ? 0 : scandir(own, &names, NULL, by_name);
     for (int i = 0; i < count; i++) {
         if (i < FOLDER_FILES_MAX)
             ok = ok && read_entry(found, folder, names[i]->d_name, path, err);
