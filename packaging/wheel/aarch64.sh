@@ -73,7 +73,7 @@ log made make -s -j"$(nproc)" all
 log staged make -s python-native python-share # after the first: two targets of one make would each make what they need
 rm -rf wheel && mkdir wheel && cp -r python/native python/share python/data wheel
 # shellcheck disable=SC2046 # names without blanks
-platform=$(python3 "$top/packaging/wheel/vendor.py" --root "$root" aarch64 wheel/native $(sed -n 's/^#define PRB_SONAME_.* "\(.*\)"/\1/p' config.h))
+platform=$(python3 "$top/packaging/wheel/vendor.py" --root "$root" aarch64 wheel/native $(sed -n 's/^#define PRB_SONAME_.* "\(.*\)"/\1/p' config.?))
 ! command -v npm >/dev/null || log vsix "$top/editors/vscode/build.sh" "$build/wheel/share/editors/probing.vsix"
 rm -rf wheel/share/editors/vsix.dir
 PROBING_WHEEL_PLATFORM=$platform python3 "$top/python/backend.py" wheel wheel/native "$out"
