@@ -60,8 +60,9 @@ def test_promised(job, sql):
     assert rows, told
 
 
-def test_promised_of_two_ranks(loop, tmp_path):
+def test_promised_of_two_ranks(loop, tmp_path, monkeypatch):
     """What one process alone has not: variables that are watched, and who waited for whom, of torchrun's two ranks with gloo."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # no bus of this user's
     target = loop("ddp")
     for pid in ranks_of(target):
         probing(pid, "config", "probing.torch.profiling=on,exprs=loss@backward", check=False)
