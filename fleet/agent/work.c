@@ -438,6 +438,8 @@ static void answer(struct lane *lane, struct item *item, struct prb_fleet_reques
     request->budget -= began - item->came;
     if (request->budget <= 0)
         return;
+    /* Who asks is not this agent's user: files are made with the rights of each rank's. */
+    json_object_set_new(request->args, "as_user", json_true());
     if (!look_for_ranks(lane, request, &err) ||
         !prb_fleet_host_answer(lane->host, request, goes_on, lane, &body, &err)) {
         if (goes_on(lane))

@@ -1,12 +1,14 @@
 /*
  * A snapshot of each rank, in a file on its host.  args: path (stuck.snap of rank 3 is
- * stuck.rank3.snap), native, locals, stop.  result: struct prb_rank_objects: path, bytes, moved.
+ * stuck.rank3.snap), native, locals, stop; from an agent: as_user.  result: struct prb_rank_objects: path, bytes, moved.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "fleet/kind/answers.h"
+#include "inspect/snapshot.h"
 
 #define PATH_MOST 4000
 
@@ -23,6 +25,16 @@ static char *path_of(const char *path, int rank)
     return asprintf(&text, "%.*s.rank%d%s", stem, path, rank, path + stem) < 0 ? NULL : text;
 }
 
+/* Who asks an agent of root names the path, and gets what the rank's user may write.  *as_out: NULL:
+ * nobody else's rights. */
+static bool rights_for(const json_t *args, pid_t pid, struct prb_ids *ids,
+                       const struct prb_ids **as_out, struct prb_error *err)
+{
+    *as_out = has(args, "as_user") && geteuid() == 0 ? ids : NULL;
+    return !*as_out || prb_ids_of(pid, ids) ||
+           prb_fail(err, PRB_GONE, "process %d has ended", (int)pid);
+}
+
 static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_buf *out,
                     struct prb_error *err)
 {
@@ -35,9 +47,13 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
         return prb_fail(err, PRB_USAGE, "a snapshot needs the whole path of a file");
     struct prb_target *target = prb_fleet_seat_target(seat, err);
     PRB_AUTO_FREE char *own = path_of(path, seat->member.rank);
+    struct prb_ids ids;
+    const struct prb_ids *as;
     if (!target || !own)
         return target ? prb_nomem(err) : false;
-    if (!prb_snapshot_write(target, own, &options, &bytes, &moved, err)) {
+    if (!rights_for(args, seat->member.pid, &ids, &as, err))
+        return false;
+    if (!prb_snapshot_write_as(target, own, as, &options, &bytes, &moved, err)) {
         if (err && err->code == PRB_NOT_FOUND) /* the folder: the rank is not gone */
             err->code = PRB_IO;
         return false;

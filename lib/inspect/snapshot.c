@@ -3,9 +3,14 @@
  * written as a small core. So a snapshot holds just what the same questions need again, and grows
  * with the questions, not with the target.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "inspect/secrets.h"
+#include "inspect/snapshot.h"
+#include "proc/save.h"
 
 #define SNAPSHOT_TRIES                                                                             \
     5 /* decodings until the recorded pages give the same stacks as the live ones */
@@ -91,9 +96,28 @@ static bool hide_secrets(struct prb_target *target, struct prb_target *copy,
     return prb_secrets_hide(copy, &secrets, err);
 }
 
+/* Opened with the rights that wrote it: the path may lead elsewhere by now. */
+static struct prb_target *open_saved(const char *path, const struct prb_ids *as,
+                                     struct prb_error *err)
+{
+    struct prb_rights before = {0};
+    struct stat info;
+    char name[32];
+    if (!as)
+        return prb_target_open_core(path, NULL, NULL, false, err);
+    bool taken = prb_rights_take(as, &before);
+    PRB_AUTO_FD int fd =
+        taken ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
+    prb_rights_give_back(&before);
+    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return PRB_NULL(prb_fail(err, PRB_IO, "%s cannot be read again", path));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return prb_target_open_core(name, NULL, NULL, false, err);
+}
+
 /* One recording to path.  *moved_out: threads that went on while they were copied, so that their
  * stack may be mixed. */
-static bool write_once(struct prb_target *target, const char *path,
+static bool write_once(struct prb_target *target, const char *path, const struct prb_ids *as,
                        const struct prb_snapshot_options *options, uint64_t *bytes_out,
                        size_t *moved_out, struct prb_error *err)
 {
@@ -110,9 +134,10 @@ static bool write_once(struct prb_target *target, const char *path,
     if (ok)
         put_first(copy);
     ok = ok && hide_secrets(target, copy, seen, err) &&
-         prb_proc_save(copy->proc, copy->mem, copy->saved, copy->saved_count, path, bytes_out, err);
+         prb_proc_save_as(copy->proc, copy->mem, copy->saved, copy->saved_count, path, as,
+                          bytes_out, err);
     prb_target_close(copy);
-    struct prb_target *file = ok ? prb_target_open_core(path, NULL, NULL, false, err) : NULL;
+    struct prb_target *file = ok ? open_saved(path, as, err) : NULL;
     what.stop = false;
     struct prb_stacks *told = file ? prb_stacks_take(file, &what, err) : NULL;
     if (told)
@@ -123,17 +148,24 @@ static bool write_once(struct prb_target *target, const char *path,
     return told != NULL;
 }
 
-bool prb_snapshot_write(struct prb_target *target, const char *path,
-                        const struct prb_snapshot_options *options, uint64_t *bytes_out,
-                        size_t *moved_out, struct prb_error *err)
+bool prb_snapshot_write_as(struct prb_target *target, const char *path, const struct prb_ids *as,
+                           const struct prb_snapshot_options *options, uint64_t *bytes_out,
+                           size_t *moved_out, struct prb_error *err)
 {
     static const struct prb_snapshot_options defaults;
     size_t moved = 1;
     uint64_t bytes = 0;
     for (int tries = 0; tries < SNAPSHOT_TRIES && moved; tries++)
-        if (!write_once(target, path, options ? options : &defaults, &bytes, &moved, err))
+        if (!write_once(target, path, as, options ? options : &defaults, &bytes, &moved, err))
             return false;
     *bytes_out = bytes;
     *moved_out = moved;
     return true;
+}
+
+bool prb_snapshot_write(struct prb_target *target, const char *path,
+                        const struct prb_snapshot_options *options, uint64_t *bytes_out,
+                        size_t *moved_out, struct prb_error *err)
+{
+    return prb_snapshot_write_as(target, path, NULL, options, bytes_out, moved_out, err);
 }

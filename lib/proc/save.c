@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "proc/core_file.h"
+#include "proc/save.h"
 #include "proc/stat.h"
 
 #define PAGE 4096u
@@ -272,9 +273,20 @@ static bool write_file(const char *path, const struct prb_buf *head, const struc
            failed(path, errno, err);
 }
 
-bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
-                   const struct prb_saved_task *tasks, size_t count, const char *path,
-                   uint64_t *bytes_out, struct prb_error *err)
+static bool write_file_as(const struct prb_ids *as, const char *path, const struct prb_buf *head,
+                          const struct prb_buf *data, struct prb_error *err)
+{
+    struct prb_rights before = {0};
+    if (as && !prb_rights_take(as, &before))
+        return failed(path, errno, err);
+    bool good = write_file(path, head, data, err);
+    prb_rights_give_back(&before);
+    return good;
+}
+
+bool prb_proc_save_as(struct prb_proc *proc, struct prb_mem *record,
+                      const struct prb_saved_task *tasks, size_t count, const char *path,
+                      const struct prb_ids *as, uint64_t *bytes_out, struct prb_error *err)
 {
     PRB_AUTO(image) struct image image = {0};
     proc->recording = true;
@@ -287,8 +299,15 @@ bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
     if (!prb_mem_record_each(record, add_run, &image))
         return prb_nomem(err);
     if (!make_notes(&image, proc, tasks, count, err) || !make_head(&image, &head, err) ||
-        !write_file(path, &head, &image.data, err))
+        !write_file_as(as, path, &head, &image.data, err))
         return false;
     *bytes_out = head.len + image.data.len;
     return true;
+}
+
+bool prb_proc_save(struct prb_proc *proc, struct prb_mem *record,
+                   const struct prb_saved_task *tasks, size_t count, const char *path,
+                   uint64_t *bytes_out, struct prb_error *err)
+{
+    return prb_proc_save_as(proc, record, tasks, count, path, NULL, bytes_out, err);
 }

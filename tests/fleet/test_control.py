@@ -2,13 +2,18 @@
 
 import json
 import os
+import pathlib
+import shutil
+import tempfile
 
 import pytest
 
 from bus import Bus, missing
+from conftest import PROGRAM
 
 PERMISSION = 9
 KEY = "probing.max_memory"
+NOBODY = 65534
 
 
 def has_probe(pid):
@@ -82,6 +87,41 @@ def test_over_a_bus(start_ranks, tmp_path):
         folder = os.path.join(bus.home, ".local", "state", "probing")
         log = "".join((open(os.path.join(folder, name)).read()) for name in os.listdir(folder))
         assert all(kind + " of ranks 0-1" in log for kind in ("inject", "configure", "detach")), log
+    finally:
+        bus.run("cluster", "detach")
+        bus.remove()
+
+
+@pytest.fixture
+def open_folder():
+    """Another user gets there: above pytest's own nobody else does."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="control-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(str(folder))
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root and another user")
+def test_snapshots_of_another_user(start_ranks, open_folder):
+    """An agent of root makes them with the rights of the rank's user: whoever may control writes no file where that user may not."""
+    become = "os.setgroups([]); os.setgid({0}); os.setuid({0})\n".format(NOBODY)
+    job, bus = start_ranks(1, program=PROGRAM.replace('print("ready"', become + 'print("ready"')), Bus()
+    theirs = open_folder / "theirs"
+    theirs.mkdir()
+    os.chown(str(theirs), NOBODY, NOBODY)
+    try:
+        bus.up()
+        assert bus.run("cluster", "attach", "--all-users", "--allow", "control", environment={"PROBING_STORE": "off"}).returncode == 0
+        ask = ["-t", "@" + job.name, "--timeout", "60", "snapshot"]
+        refused = bus.run(*ask, str(open_folder / "root.snap"))
+        assert refused.returncode and "denied" in refused.stdout + refused.stderr, refused.stdout + refused.stderr
+        assert not list(open_folder.glob("root*"))
+        done = bus.run(*ask, str(theirs / "own.snap"))
+        assert done.returncode == 0, done.stdout + done.stderr
+        made = theirs / "own.rank0.snap"
+        assert made.stat().st_uid == NOBODY and made.stat().st_mode & 0o777 == 0o600
+        assert "innermost" in bus.run("-t", str(made), "backtrace").stdout
     finally:
         bus.run("cluster", "detach")
         bus.remove()
