@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "format/format.h"
+#include "inspect/holder.h"
 #include "proc/stat.h"
 
 #define FRAMES_MOST 64     /* that travel */
@@ -148,6 +149,17 @@ static const struct prb_frame *next_python(const struct prb_thread *thread, size
     return NULL;
 }
 
+/* Who is woken has native frames in one view, and none in the next. */
+static bool same_python(const struct prb_thread *a, const struct prb_thread *b)
+{
+    size_t left = a->frame_count, other = b->frame_count;
+    for (;;) {
+        const struct prb_frame *x = next_python(a, &left), *y = next_python(b, &other);
+        if (!x || !y || !same_place(x, y))
+            return x == y;
+    }
+}
+
 /* Of two Python stacks all but one's innermost frame are equal, and that one's function is: a loop. */
 static bool same_function(const struct prb_thread *a, const struct prb_thread *b)
 {
@@ -267,13 +279,14 @@ static void wait_channel(pid_t pid, pid_t tid, char *out, size_t size)
         *out = '\0';
 }
 
-static enum prb_hang_kind kind_of(const struct prb_thread *thread, bool looped, bool ran,
+/* kept: another thread kept the GIL that it waits for.  Else a thread that leaves a collective wants it for a moment. */
+static enum prb_hang_kind kind_of(const struct prb_thread *thread, bool looped, bool ran, bool kept,
                                   bool *spins)
 {
     enum prb_hang_kind kind = prb_hang_kind_of(thread, spins);
     if (thread->os_state == 'T' || thread->os_state == 't')
         return PRB_HANG_STOPPED;
-    if (thread->gil == PRB_GIL_WAITING && kind != PRB_HANG_COLLECTIVE)
+    if (kept || (thread->gil == PRB_GIL_WAITING && kind != PRB_HANG_COLLECTIVE))
         return PRB_HANG_GIL;
     if (kind != PRB_HANG_RUNNING)
         return kind;
@@ -285,29 +298,69 @@ static enum prb_hang_kind kind_of(const struct prb_thread *thread, bool looped, 
                                                                              : PRB_HANG_RUNNING;
 }
 
-static json_t *compare(const struct view *first, const struct view *last)
+/* Who has what it waits for, as text; "": nobody, or it cannot be said. */
+static void holder_of(struct prb_target *target, const struct prb_stacks *stacks, size_t waiter,
+                      enum prb_hang_kind kind, char *out, size_t size)
 {
-    size_t speaker = speaker_of(last->stacks), before = 0;
+    *out = '\0';
+    if (kind == PRB_HANG_GIL)
+        prb_gil_holder_of(stacks, out, size);
+    else if (kind == PRB_HANG_LOCK)
+        prb_lock_holder_of(target, stacks, waiter, out, size);
+}
+
+static const struct prb_thread *keeper_of(const struct prb_stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (stacks->threads[i].gil == PRB_GIL_HOLDING)
+            return &stacks->threads[i];
+    return NULL;
+}
+
+/* Who acts for a thread that waits for the GIL: who kept it from view to view; else itself.  One view is enough: who waits
+ * for the GIL is woken every 5 ms, and on a busy machine mostly seen as it is about to run. */
+static size_t actor_of(const struct view *first, const struct view *last, size_t thread)
+{
+    const struct prb_thread *now = &last->stacks->threads[thread],
+                            *keeper = keeper_of(last->stacks);
+    const struct prb_thread *before = keeper_of(first->stacks);
+    size_t at;
+    const struct prb_thread *old = same_thread(first->stacks, now->os_thread_id, &at);
+    bool wants = old && (now->gil == PRB_GIL_WAITING || old->gil == PRB_GIL_WAITING);
+    return wants && keeper && before && keeper != now &&
+                   keeper->os_thread_id == before->os_thread_id
+               ? (size_t)(keeper - last->stacks->threads)
+               : thread;
+}
+
+static json_t *compare(struct prb_target *target, const struct view *first, const struct view *last)
+{
+    size_t speaker = speaker_of(last->stacks), at = 0, before = 0;
     size_t main = main_of(last->stacks), main_before = 0;
     const struct prb_thread *thread = &last->stacks->threads[speaker];
-    const struct prb_thread *old = same_thread(first->stacks, thread->os_thread_id, &before);
+    const struct prb_thread *old = same_thread(first->stacks, thread->os_thread_id, &at);
     const pid_t pid = last->stacks->target.pid;
+    /* Who waits for the GIL is woken all the time: what counts is what its keeper does. */
+    size_t acts = actor_of(first, last, speaker);
+    const struct prb_thread *actor = &last->stacks->threads[acts];
+    const struct prb_thread *acted = same_thread(first->stacks, actor->os_thread_id, &before);
     double span = last->at - first->at;
-    double cpu = old ? last->uses[speaker].cpu - first->uses[before].cpu : 0;
-    double woken = old ? (double)(last->uses[speaker].switches - first->uses[before].switches) : 0;
+    double cpu = acted ? last->uses[acts].cpu - first->uses[before].cpu : 0;
+    double woken = acted ? (double)(last->uses[acts].switches - first->uses[before].switches) : 0;
     bool known = same_thread(first->stacks, last->stacks->threads[main].os_thread_id, &main_before);
     bool spins, ran = cpu > QUIET_SHARE * span;
-    bool looped = old && same_function(old, thread);
-    enum prb_hang_kind kind = kind_of(thread, looped, ran, &spins);
-    bool moved = !old || !known || !same_stack(old, thread) ||
-                 groups_changed(first->groups, last->groups) ||
-                 values_changed(first->values, last->values) ||
-                 (!spins && (ran || woken > QUIET_SWITCHES + SWITCHES_A_S * span));
-    char operation[64] = "", site[160], channel[64], holder[200] = "";
+    bool looped = acted && same_function(acted, actor), kept = acts != speaker;
+    enum prb_hang_kind kind = kind_of(thread, looped, ran, kept, &spins);
+    bool moved =
+        !old || !known || !acted ||
+        !(kept ? same_python(old, thread) && same_python(acted, actor) : same_stack(old, thread)) ||
+        groups_changed(first->groups, last->groups) ||
+        values_changed(first->values, last->values) ||
+        (!spins && (ran || woken > QUIET_SWITCHES + SWITCHES_A_S * span));
+    char operation[64] = "", site[160], channel[64], holder[200];
     if (kind == PRB_HANG_COLLECTIVE)
         prb_hang_operation(thread, operation, sizeof operation);
-    if (kind == PRB_HANG_GIL && !prb_gil_holder(pid, holder, sizeof holder, NULL))
-        *holder = '\0';
+    holder_of(target, last->stacks, speaker, kind, holder, sizeof holder);
     site_of(prb_hang_own_frame(thread) ? thread : &last->stacks->threads[main], site, sizeof site);
     wait_channel(pid, thread->os_thread_id, channel, sizeof channel);
     char state[2] = {last->stacks->threads[main].os_state, '\0'};
@@ -329,7 +382,8 @@ static bool look_between(struct prb_target *target, const struct prb_evidence_op
     prb_clock_sleep_until(first->at + number * options->every);
     if (!take_view(target, options, &view, err))
         return false;
-    PRB_AUTO(json_t) json_t *object = view.stacks->thread_count ? compare(first, &view) : NULL;
+    PRB_AUTO(json_t)
+    json_t *object = view.stacks->thread_count ? compare(target, first, &view) : NULL;
     *moved = *moved || json_is_true(json_object_get(object, "moved"));
     return true;
 }
@@ -351,7 +405,7 @@ json_t *prb_evidence_take(struct prb_target *target, const struct prb_evidence_o
         return NULL;
     if (!first.stacks->thread_count || !last.stacks->thread_count)
         return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "it has no threads any more"));
-    json_t *object = compare(&first, &last);
+    json_t *object = compare(target, &first, &last);
     if (object && moved)
         json_object_set_new(object, "moved", json_true());
     return object ? object : PRB_NULL(prb_nomem(err));

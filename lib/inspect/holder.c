@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "probing.h"
+#include "inspect/holder.h"
 
 PRB_DEFINE_AUTO_PTR(prb_target, struct prb_target, prb_target_close)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
@@ -26,20 +26,23 @@ static void describe_place(const struct prb_thread *thread, char *text, size_t s
         snprintf(text, size, "%.100s", native ? native->name : "a place without Python frames");
 }
 
-void prb_gil_holder_of(const struct prb_stacks *stacks, char *text, size_t size)
+void prb_holder_describe(const struct prb_thread *thread, char *text, size_t size)
 {
     char place[260];
+    describe_place(thread, place, sizeof place);
+    snprintf(text, size, "thread %d%s%.40s%s at %s", (int)thread->os_thread_id,
+             thread->name ? " \"" : "", thread->name ? thread->name : "", thread->name ? "\"" : "",
+             place);
+}
+
+void prb_gil_holder_of(const struct prb_stacks *stacks, char *text, size_t size)
+{
     snprintf(text, size, "%s", "");
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        const struct prb_thread *thread = &stacks->threads[i];
-        if (thread->gil != PRB_GIL_HOLDING)
-            continue;
-        describe_place(thread, place, sizeof place);
-        snprintf(text, size, "thread %d%s%.40s%s at %s", (int)thread->os_thread_id,
-                 thread->name ? " \"" : "", thread->name ? thread->name : "",
-                 thread->name ? "\"" : "", place);
-        break;
-    }
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (stacks->threads[i].gil == PRB_GIL_HOLDING) {
+            prb_holder_describe(&stacks->threads[i], text, size);
+            break;
+        }
 }
 
 bool prb_gil_holder(pid_t pid, char *text, size_t size, struct prb_error *err)

@@ -134,7 +134,7 @@ def hang():
         assert words[:1] == ["pids"]
         pids = [int(word) for word in words[1:]]
         if case != "slow":
-            wait_until_still([pid for rank, pid in enumerate(pids) if case != "loop" or rank != guilty])
+            wait_until_still([pid for rank, pid in enumerate(pids) if case not in ("loop", "gil") or rank != guilty])
         return "@" + name, pids
 
     yield begin

@@ -31,6 +31,19 @@ def test_guilty_rank(hang, ask, case, guilty, kind, function):
     assert verdict["coverage"]["answered"] == "0-3" and verdict["since"] >= 0.5
 
 
+@pytest.mark.parametrize("case,kind,holder", [("held", "lock", 'thread {} "keeper" at Rank.keep (hang_jobs.py:'), ("rlock", "lock", 'thread {} "keeper" at Rank.keep (hang_jobs.py:'),
+                                              ("nest", "lock", "this thread itself"), ("gil", "gil", 'thread {} "keeper" at Rank.keep_gil (hang_jobs.py:')])
+def test_holder(hang, ask, case, kind, holder):
+    """Who has the lock, or the GIL, that the odd rank waits for, and where that thread stands."""
+    address, pids = hang(case, 1)
+    keepers = [int(tid) for tid in os.listdir("/proc/{}/task".format(pids[1]))]
+    done = ask("-t", address, "hang", "--every", 0.5, "-f", "json")
+    assert done.status == 0 and done.json["hung"], done.out
+    (cause,) = done.json["cause"]
+    assert (cause["ranks"], cause["kind"]) == ("1", kind), cause
+    assert any(", held by " + holder.format(tid) in cause["text"] for tid in keepers), cause
+
+
 def ranks_of(text):
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -65,6 +65,41 @@ class Rank:
         with lock:
             pass
 
+    def keep(self, take, entered):
+        with take:
+            entered.set()
+            time.sleep(3600)
+
+    def wait_for_other(self, lock):
+        """Another thread has it, and sleeps."""
+        entered = threading.Event()
+        threading.Thread(target=self.keep, args=(lock, entered), name="keeper", daemon=True).start()
+        entered.wait()
+        with lock:
+            pass
+
+    def held_lock(self):
+        self.wait_for_other(threading.Lock())
+
+    def held_rlock(self):
+        self.wait_for_other(threading.RLock())
+
+    def nest_lock(self):
+        lock = threading.Lock()
+        with lock:
+            with lock:
+                pass
+
+    def keep_gil(self):
+        self.library.usleep(1 << 31)
+
+    def want_gil(self):
+        """A native call of another thread keeps it."""
+        self.library = ctypes.PyDLL(None)
+        threading.Thread(target=self.keep_gil, name="keeper", daemon=True).start()
+        while True:
+            pass
+
     def stop(self):
         os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -74,6 +109,7 @@ class Rank:
     def load_batch(self, step):
         if self.is_now(step):
             {"reader": self.read_shard, "loop": self.count_tokens, "lock": self.take_lock, "stop": self.stop,
+             "held": self.held_lock, "rlock": self.held_rlock, "nest": self.nest_lock, "gil": self.want_gil,
              "tensor": self.read_shard, "pipeline": self.read_shard}[self.case]()
 
     # What all do.
