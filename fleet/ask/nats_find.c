@@ -112,6 +112,17 @@ static double patience(const struct finding *finding, double least)
     return least > 3 * finding->slowest ? least : 3 * finding->slowest;
 }
 
+/* Whether a host told, or the roster says, that the job runs that is asked for; any, where none is named. */
+static bool is_found(const struct prb_nats *nats)
+{
+    const char *job = nats->base.job;
+    for (size_t i = 0; i < nats->count; i++)
+        for (size_t k = 0; k < nats->hosts[i]->entry.members.count; k++)
+            if (!job || strcmp(nats->hosts[i]->entry.members.items[k].job, job) == 0)
+                return true;
+    return false;
+}
+
 /* Whom the roster has, and who does not tell of itself: its entry, then whether it is there. */
 static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_error *err)
 {
@@ -119,12 +130,14 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
     double now = prb_clock_s(), limit = patience(finding, PRB_NATS_QUIET);
     /* A machine that is slow gets no flood of questions beside. */
     double pause = PRB_NATS_SLICE > finding->slowest ? PRB_NATS_SLICE : finding->slowest;
+    bool found = is_found(nats);
     *waits_out = 0;
     for (size_t i = 0; i < nats->count; i++) {
         struct prb_nats_host *host = nats->hosts[i];
         if (host->told || host->absent || !host->listed)
             continue;
-        *waits_out += !is_quiet(host, now, limit);
+        /* The job that nobody has told of may be this one's. */
+        *waits_out += !found || !is_quiet(host, now, limit);
         if (now < finding->last + pause || now < host->doubt)
             continue;
         if (host->job[0]) {
@@ -171,7 +184,9 @@ static bool is_over(const struct finding *finding, double now)
 
 static bool has_time(const struct finding *finding, double now)
 {
+    double most = finding->nats->base.patience;
     return now < finding->began + FIND ||
+           (now < finding->began + most && !finding->nobody && !is_found(finding->nats)) ||
            (finding->told && now < finding->last + patience(finding, QUIET) &&
             now < finding->began + FIND_MOST);
 }
@@ -299,6 +314,18 @@ static void note_releases(struct prb_nats *nats)
                  others == 1 ? " is" : "s are", prb_version(), first->name, first->entry.release);
 }
 
+/* Who is there and did not tell: a job that was not found may be there all the same. */
+static void count_unheard(const struct finding *finding)
+{
+    struct prb_nats *nats = finding->nats;
+    nats->base.unheard = 0;
+    for (size_t i = 0; i < nats->count; i++)
+        nats->base.unheard +=
+            nats->hosts[i]->listed && !nats->hosts[i]->told && !nats->hosts[i]->absent;
+    nats->base.unheard_all = !finding->told && !finding->nobody;
+    nats->base.waited = prb_clock_s() - finding->began;
+}
+
 bool prb_nats_find(struct prb_fleet_transport *transport, const char *job,
                    struct prb_fleet_members *out, struct prb_error *err)
 {
@@ -310,6 +337,7 @@ bool prb_nats_find(struct prb_fleet_transport *transport, const char *job,
     prb_nats_forget_hosts(nats);
     if (!find_all(&finding, err) || !collect(nats, job, out, err))
         return false;
+    count_unheard(&finding);
     note_releases(nats);
     return true;
 }

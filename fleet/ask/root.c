@@ -50,16 +50,41 @@ static char *list_jobs(const struct prb_fleet_members *all)
     return prb_buf_steal(&text);
 }
 
+/* Hosts that did not tell of their ranks in time may have the job. */
+static bool not_told(const struct prb_fleet *fleet, const char *jobs, struct prb_error *err)
+{
+    const struct prb_fleet_transport *transport = fleet->transport;
+    char who[60];
+    snprintf(who, sizeof who, transport->unheard_all ? "no host" : "%zu host%s", transport->unheard,
+             transport->unheard == 1 ? "" : "s");
+    prb_fail(err, PRB_TIMEOUT, "%s%.120s%s was not found, and %s %s of %s ranks within %.1f s",
+             *fleet->address.job ? "job \"" : "a job", fleet->address.job,
+             *fleet->address.job ? "\"" : "", who, transport->unheard_all ? "told" : "did not tell",
+             transport->unheard > 1 && !transport->unheard_all ? "their" : "its",
+             transport->waited);
+    return prb_error_remedy(err, "`probing cluster nodes` shows them; --timeout waits longer%s%s",
+                            *jobs ? "; there is " : "", jobs);
+}
+
 static bool no_job(const struct prb_fleet *fleet, const struct prb_fleet_members *all,
                    struct prb_error *err)
 {
     PRB_AUTO_FREE char *jobs = list_jobs(all);
-    if (!all->count)
-        prb_fail(err, PRB_NOT_FOUND, "no rank of a job was found: no RANK in its environment");
-    else
+    const struct prb_fleet_transport *transport = fleet->transport;
+    bool bus = strcmp(transport->ops->name, "nats") == 0;
+    if (transport->unheard || transport->unheard_all)
+        return not_told(fleet, jobs, err);
+    if (all->count || *fleet->address.job)
         prb_fail(err, PRB_NOT_FOUND, "there is no job \"%s\"", fleet->address.job);
-    return all->count
-               ? prb_error_remedy(err, "there is %s", jobs ? jobs : "another")
+    else if (bus)
+        prb_fail(err, PRB_NOT_FOUND, "no host on the bus has a rank of a job");
+    else
+        prb_fail(err, PRB_NOT_FOUND, "no rank of a job was found: no RANK in its environment");
+    return all->count ? prb_error_remedy(err, "there is %s", jobs ? jobs : "another")
+           : bus
+               ? prb_error_remedy(
+                     err,
+                     "no host on the bus has a rank now; `probing cluster nodes` shows the hosts")
                : prb_error_remedy(err, "`probing list` shows the Python processes and their ranks");
 }
 
@@ -185,6 +210,8 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
     unsigned hosts;
     const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
     fleet->transport->job = *name ? name : NULL;
+    fleet->transport->patience =
+        fleet->budget > 0 ? fleet->budget : prb_fleet_setting(PRB_FLEET_look_budget);
     if (!fleet->transport->ops->find(fleet->transport, NULL, &now, err))
         return false;
     if (!choose(fleet, &now, err))

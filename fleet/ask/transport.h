@@ -44,7 +44,14 @@ struct prb_fleet_transport {
     bool (*go_on)(void *context); /* or NULL */
     void *context;
     const char *job; /* that is asked for, or NULL: it is not named */
-    char note[200];  /* of the last find; "": none */
+    double
+        patience; /* s that whoever asks wants to wait for hosts to tell of their ranks; 0: it says nothing */
+    char note[200]; /* of the last find; "": none */
+    /* Of the last find: hosts that are there, and did not tell of their ranks; all: nobody did, and how many there are
+     * is not known. */
+    size_t unheard;
+    bool unheard_all;
+    double waited; /* s */
 };
 
 /* root.c: of the transport of a job. */

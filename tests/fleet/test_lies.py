@@ -12,7 +12,7 @@ from bus import Bus, enroll, missing
 from nats_client import Client
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-PARTIAL = 15
+NOT_FOUND, TIMEOUT, PARTIAL = 3, 13, 15
 KEY = "liar-0000000000000001"
 
 
@@ -168,5 +168,23 @@ def test_slow_without_a_roster():
         assert (found["silent"], found["missing"]) == ("0-1", ""), found
     finally:
         for agent in agents:
+            agent.end()
+        one.remove()
+
+
+def test_slow_is_not_no_job():
+    """That there is no job is said only where all hosts told; with --timeout they are waited for."""
+    one, agent = Bus(), None
+    try:
+        one.up()
+        agent = Slow(one, 0, 4)
+        done = one.run("-t", "@slow", "--timeout", "0.1", "backtrace")
+        assert done.returncode == TIMEOUT and 'job "slow" was not found, and no host told of its ranks within 2.' in done.stderr, done.stderr
+        found = json.loads(one.run("-t", "@slow", "--timeout", "60", "backtrace", "--json").stdout)["coverage"]
+        assert found["missing"] == "1" and found["silent"] == "0", found
+        done = one.run("-t", "@other", "--timeout", "60", "backtrace")
+        assert done.returncode == NOT_FOUND and 'there is no job "other"' in done.stderr, done.stderr
+    finally:
+        if agent:
             agent.end()
         one.remove()
