@@ -30,7 +30,7 @@ static bool print_end(const struct printing *printing, const struct prb_coverage
     if (!prb_row_writer_end(printing->rows->writer, err))
         return ferror(stdout) ? prb_out_finish(err) : false;
     if (!printing->rows->json) {
-        if (coverage->count && !prb_coverage_whole(coverage))
+        if (coverage->count)
             prb_out_coverage(coverage);
         return true;
     }
