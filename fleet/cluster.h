@@ -53,6 +53,9 @@ struct prb_cluster_agent_options {
     int beside; /* a process: once it has ended, and no rank runs here, so does the agent; 0: none */
     int stop_fd;         /* readable: end; -1: none */
     const char *program; /* of the command line, which serves debuggers; NULL: this one */
+    /* This process has threads: a program and its words, to which the number of a descriptor is added, that calls
+     * prb_fleet_starter_live.  NULL: it has none. */
+    const char *const *starter;
     /* It is connected, and answers. */
     void (*ready)(void *context);
     /* Why it ends by itself, one line.  Both may be NULL. */
@@ -76,13 +79,15 @@ PRB_API bool prb_cluster_attach(const struct prb_cluster_agent_options *options,
 struct prb_cluster_within;
 /*
  * Be it on a thread of this program, which is the host's collector, too, and return when it is
- * connected; called before there are other threads.  *out NULL: another process is this host's
+ * connected; called before there are other threads, or with a starter.  *out NULL: another process is this host's
  * agent, and stays it.  no_collector, stop_fd and ready are not used; what the options name stays
  * until the end.
  */
 bool prb_cluster_within_begin(const struct prb_cluster_agent_options *options,
                               struct prb_cluster_within **out,
                               struct prb_cluster_attached *attached, struct prb_error *err);
+/* It has ended by itself, and prb_cluster_within_end is all that is left. */
+bool prb_cluster_within_is_over(struct prb_cluster_within *within);
 /* NULL: nothing. */
 void prb_cluster_within_end(struct prb_cluster_within *within);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/host/starter.h"
+
 enum {
     FIRST = 256, /* above what getopt_long(3) answers itself */
 #define OPTION(id, letter, name, argument, help) id,
@@ -12,6 +14,9 @@ enum {
 #undef OPTION
     /* What other commands and probes pass. */
     TARGET,
+    ATTACH,
+    DETACH,
+    STARTER,
     BUS,
     ASK,
     PID,
@@ -92,6 +97,13 @@ static bool take_word(struct prb_serve_words *words, int what, const char *text,
                prb_fail(err, PRB_USAGE, "--while %s: must be a process id", text);
     case AGENT:
         return words->serve.agent = true;
+    case ATTACH:
+        words->attach = text;
+        return true;
+    case DETACH:
+        return words->detach = true;
+    case STARTER:
+        prb_fleet_starter_live((int)strtol(text, NULL, 10));
     case BUS:
         /* For those that look at jobs, too. */
         return setenv("PROBING_BUS", text, 1) == 0 || prb_nomem(err);
@@ -131,6 +143,9 @@ bool prb_serve_words_take(int argc, char **argv, struct prb_serve_words *out, st
 #include "serve/options.def"
 #undef OPTION
         {"target", required_argument, NULL, TARGET},
+        {"attach", required_argument, NULL, ATTACH},
+        {"detach", no_argument, NULL, DETACH},
+        {"starter", required_argument, NULL, STARTER},
         {"bus", required_argument, NULL, BUS},
         {"ask", required_argument, NULL, ASK},
         {"pid", required_argument, NULL, PID},

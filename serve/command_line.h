@@ -10,7 +10,8 @@ struct prb_serve_words {
     struct prb_serve_options serve;
     struct prb_elsewhere elsewhere;
     const char *allow;
-    bool url, revoke, mcp, unasked;
+    const char *attach; /* what prb_serve_agent_attach takes, as JSON */
+    bool url, revoke, mcp, unasked, detach;
 };
 
 /* out borrows from argv and the environment.  USAGE. */

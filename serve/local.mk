@@ -3,7 +3,7 @@ if SERVE
 bin_PROGRAMS += probing-serve
 endif
 # A route is one file with its name here; routes.inc is made of this list.
-SERVE_ROUTES = %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D%/routes/crash_put.c %D%/routes/crashes.c \
+SERVE_ROUTES = %D%/routes/agent.c %D%/routes/agent_end.c %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D%/routes/crash_put.c %D%/routes/crashes.c \
 	%D%/routes/debug.c %D%/routes/debug_end.c %D%/routes/detach.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/health.c %D%/routes/history.c %D%/routes/inject.c \
 	%D%/routes/job.c %D%/routes/job_hang.c %D%/routes/job_profile.c %D%/routes/job_query.c %D%/routes/job_skill_run.c %D%/routes/job_stacks.c %D%/routes/jobs.c \
 	%D%/routes/mcp.c %D%/routes/metrics.c %D%/routes/object.c %D%/routes/openapi.c %D%/routes/processes.c %D%/routes/profile.c \
@@ -29,7 +29,7 @@ probing_serve_SOURCES += %D%/http/again.c %D%/http/again.h %D%/http/answer.c %D%
 	%D%/http/fields.h %D%/http/http.c %D%/http/http.h %D%/http/parts.h %D%/http/request.c %D%/http/request.h %D%/http/route.c %D%/http/route.h %D%/http/websocket.c %D%/http/words.h
 probing_serve_SOURCES += %D%/text/command.c %D%/text/command.h %D%/text/looks.c %D%/text/looks.h %D%/text/text.c %D%/text/text.h \
 	%D%/text/text_python.c %D%/text/text_python.h
-probing_serve_SOURCES += %D%/work/debuggers.c %D%/work/debuggers.h
+probing_serve_SOURCES += %D%/work/agent.c %D%/work/agent.h %D%/work/debuggers.c %D%/work/debuggers.h
 probing_serve_SOURCES += %D%/work/evaluations.c %D%/work/evaluations.h %D%/work/stacks_text.c %D%/work/stacks_text.h %D%/work/targets.c %D%/work/targets.h %D%/work/work.c \
 	%D%/work/work.h
 probing_serve_SOURCES += %D%/live/diagnose.c %D%/live/diagnose.h %D%/live/feeds.h %D%/live/history.c %D%/live/live.c \

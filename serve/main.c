@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "collect/thread.h"
-#include "fleet/cluster.h"
 #include "format/format.h"
 #include "format/log_file.h"
 #include "serve/command_line.h"
@@ -26,17 +25,15 @@
 #include "serve/mcp/mcp.h"
 #include "serve/text/command.h"
 #include "serve/text/text.h"
+#include "serve/work/agent.h"
 #include "serve/work/debuggers.h"
 
 #define DESCRIPTORS 8192
-#define AGENT_LINGER 1e9 /* s: as long as the server */
 
 struct server {
     struct prb_serve serve;
     struct prb_doors doors;
     struct prb_http *http;
-    struct prb_cluster_agent_options agent;
-    struct prb_cluster_within *within; /* NULL: it is not the agent */
 };
 
 /* ---- the doorman's thread ---- */
@@ -181,28 +178,17 @@ static bool begin_life(struct server *server, struct prb_error *err)
     return server->serve.life && prb_life_add(server->serve.life, pid, err);
 }
 
-static void agent_says(void *context, const char *line)
-{
-    const struct server *server = context;
-    prb_log_file_add(server->serve.log, "agent: %s", line);
-}
-
 /* What is allowed holds for those who ask over the bus, too, where keys are trusted for it. */
 static bool begin_agent(struct server *server, struct prb_error *err)
 {
     const struct prb_serve_options *options = server->serve.options;
     struct prb_cluster_attached attached;
-    if (!options->agent)
+    if (options->target)
         return true;
-    server->agent = (struct prb_cluster_agent_options){
-        .allow_control = options->grants & PRB_MAY_CONTROL,
-        .allow_eval = options->grants & PRB_MAY_EVAL,
-        .linger = AGENT_LINGER,
-        .program = server->serve.program,
-        .say = agent_says,
-        .context = server,
-    };
-    if (!prb_cluster_within_begin(&server->agent, &server->within, &attached, err))
+    server->serve.agent = prb_serve_agent_new(&server->serve, err);
+    if (!server->serve.agent || !options->agent)
+        return server->serve.agent;
+    if (!prb_serve_agent_begin(server->serve.agent, &attached, err))
         return false;
     if (attached.already)
         fprintf(stderr, "probing: note: process %d is this host's agent, and stays it\n",
@@ -287,7 +273,7 @@ static int serve(struct prb_serve_options *options, const char *const *files)
     bool ok = log && made && lives && run(server, files, &err);
     if (!ok && server->serve.life)
         end_itself(); /* its thread waits for that */
-    prb_cluster_within_end(server->within);
+    prb_serve_agent_free(server->serve.agent);
     prb_life_free(server->serve.life);
     prb_tokens_free(server->serve.tokens);
     prb_guests_free(server->serve.guests);
@@ -323,6 +309,22 @@ static int end_second(void)
     return 0;
 }
 
+/* "PID" or "PID already"; of the end "1" or "0". */
+static int change_agent(const char *wanted)
+{
+    struct prb_error err = {0};
+    int pid = 0;
+    bool already = false;
+    if (wanted ? !prb_server_attach(wanted, &pid, &already, &err)
+               : !prb_server_detach(&already, &err))
+        return report(&err);
+    if (wanted)
+        printf("%d%s\n", pid, already ? " already" : "");
+    else
+        printf("%d\n", already);
+    return 0;
+}
+
 static int ask(struct prb_elsewhere *elsewhere)
 {
     struct prb_error err = {0};
@@ -339,6 +341,7 @@ int main(int argc, char **argv)
     return words.elsewhere.where ? ask(&words.elsewhere)
            : words.mcp    ? prb_mcp_stdio(words.serve.grants, words.unasked, words.elsewhere.words)
            : words.revoke ? end_second()
-           : words.url    ? print_url(words.allow)
-                          : serve(&words.serve, words.elsewhere.words);
+           : words.attach || words.detach ? change_agent(words.attach)
+           : words.url                    ? print_url(words.allow)
+                                          : serve(&words.serve, words.elsewhere.words);
 }

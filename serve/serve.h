@@ -62,6 +62,7 @@ struct prb_tokens;
 struct prb_life;
 struct prb_certificate;
 struct prb_guests;
+struct prb_serve_agent;
 struct prb_serve_targets;
 
 struct prb_serve {
@@ -76,6 +77,8 @@ struct prb_serve {
     struct prb_runs *runs;     /* runs.h */
     struct prb_tokens *tokens; /* second ones */
     struct prb_serve_targets *targets;
+    struct prb_serve_agent
+        *agent; /* this host's, or ready to be; NULL: of a server for some processes */
     struct prb_guests *guests;           /* connections */
     struct prb_life *life;               /* of a server for some processes; NULL */
     struct prb_certificate *certificate; /* NULL: no TLS */

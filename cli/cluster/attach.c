@@ -6,7 +6,6 @@
 #include "cli/cluster/cluster.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
-#include "cli/serve/servers.h"
 
 #define LINGER_MOST 1e6 /* s */
 
@@ -76,18 +75,6 @@ static bool attach_hosts(const struct prb_run *run, struct prb_error *err)
     return prb_cluster_attach_hosts(&options, err);
 }
 
-/* What it may do was decided when it was started, and its threads do not let it begin what reads ranks. */
-static void note_server(void)
-{
-    char text[120];
-    int pid = prb_servers_any();
-    if (!pid)
-        return;
-    snprintf(text, sizeof text,
-             "process %d serves here without --agent: the agent is a process beside it", pid);
-    prb_out_note(text);
-}
-
 bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
 {
     struct prb_cluster_attached attached;
@@ -107,12 +94,10 @@ bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err)
         return false;
     if (run->options[PRB_CLUSTER_HOSTS].count)
         return attach_hosts(run, err);
-    if (!prb_cluster_attach(&options, &attached, err))
+    if (!prb_agent_attach(&options, &attached, err))
         return false;
     printf("this host's agent %s, process %d\n",
            attached.already ? "runs already, and stays as it is" : "is on the bus", attached.pid);
-    if (!attached.already)
-        note_server();
     return prb_cli_cluster_print_own(err);
 }
 
@@ -120,7 +105,7 @@ bool prb_cli_cluster_detach(const struct prb_run *run, struct prb_error *err)
 {
     bool was_running;
     (void)run;
-    if (!prb_cluster_detach(&was_running, err))
+    if (!prb_agent_detach(&was_running, err))
         return false;
     puts(was_running ? "this host's agent has ended" : "no agent of yours runs on this host");
     return true;

@@ -29,6 +29,11 @@ bool prb_cli_cluster_down(const struct prb_run *run, struct prb_error *err);
 
 bool prb_cli_cluster_attach(const struct prb_run *run, struct prb_error *err);
 bool prb_cli_cluster_detach(const struct prb_run *run, struct prb_error *err);
+/* server.c: as prb_cluster_attach and prb_cluster_detach, but for where this user's server runs on the host: that is the agent
+ * then, and goes on as a server afterwards. */
+bool prb_agent_attach(const struct prb_cluster_agent_options *options,
+                      struct prb_cluster_attached *out, struct prb_error *err);
+bool prb_agent_detach(bool *was_running, struct prb_error *err);
 /* jobs, nodes, ranks. */
 bool prb_cli_cluster_hosts(const struct prb_run *run, struct prb_error *err);
 /* -t @JOB crash list, by its other name. */

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/words.h"
+#include "cli/cluster/cluster.h"
 #include "cli/print/out.h"
 #include "cli/probe/probe.h"
 #include "cli/store/start.h"
-#include "fleet/cluster.h"
 
 #define STATUS_NOT_RUN 126 /* as env(1), nohup(1) and timeout(1) have them */
 #define STATUS_NOT_FOUND 127
@@ -87,7 +87,7 @@ static void attach(const struct prb_run *run)
     const struct prb_cluster_agent_options beside = {
         .bus = run->globals[PRB_GLOBAL_BUS].text, .stop_fd = -1, .beside = getpid()};
     char text[sizeof why.text + 40];
-    if (prb_cluster_attach(&beside, &attached, &why))
+    if (prb_agent_attach(&beside, &attached, &why))
         return;
     snprintf(text, sizeof text, "this host is not on the bus: %s", why.text);
     prb_out_note(text);

@@ -6,7 +6,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "cli/print/out.h"
 
@@ -65,21 +68,51 @@ static int look_at(int folder, const char *name, bool tell)
     return pid;
 }
 
-static int look_at_all(bool tell)
+static bool is_told(const char *name)
 {
-    PRB_AUTO(dir) DIR *folder = open_folder();
-    int any = 0;
-    for (const struct dirent *one; folder && (one = readdir(folder));) {
-        size_t len = strlen(one->d_name);
-        if (len > 11 && strncmp(one->d_name, "serve-", 6) == 0 &&
-            strcmp(one->d_name + len - 5, ".json") == 0) {
-            int pid = look_at(dirfd(folder), one->d_name, tell);
-            any = pid ? pid : any;
-        }
-    }
-    return any;
+    size_t len = strlen(name);
+    return len > 11 && strncmp(name, "serve-", 6) == 0 && strcmp(name + len - 5, ".json") == 0;
 }
 
-void prb_servers_note(void) { look_at_all(true); }
+void prb_servers_note(void)
+{
+    PRB_AUTO(dir) DIR *folder = open_folder();
+    for (const struct dirent *one; folder && (one = readdir(folder));)
+        if (is_told(one->d_name))
+            look_at(dirfd(folder), one->d_name, true);
+}
 
-int prb_servers_any(void) { return look_at_all(false); }
+/* Who listens at the socket, as this pid namespace numbers it; 0: nobody, or not this user. */
+static int listener(const char *path)
+{
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    struct ucred who = {0};
+    socklen_t len = sizeof who;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool fits =
+        snprintf(place.sun_path, sizeof place.sun_path, "%s", path) < (int)sizeof place.sun_path;
+    bool good = fd >= 0 && fits && connect(fd, (struct sockaddr *)&place, sizeof place) == 0 &&
+                getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == geteuid();
+    if (fd >= 0)
+        close(fd);
+    return good ? who.pid : 0;
+}
+
+int prb_servers_of_host(void)
+{
+    PRB_AUTO(dir) DIR *folder = open_folder();
+    int found = 0;
+    for (const struct dirent *one; folder && !found && (one = readdir(folder));) {
+        int pid = is_told(one->d_name) ? look_at(dirfd(folder), one->d_name, false) : 0;
+        int fd = pid ? openat(dirfd(folder), one->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        json_t *told = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+        const char *path = json_string_value(json_object_get(told, "socket"));
+        const char *name = path ? strrchr(path, '/') : NULL;
+        if (name && strcmp(name, "/serve.sock") == 0 && listener(path) == pid)
+            found = pid;
+        json_decref(told);
+        if (fd >= 0)
+            close(fd);
+    }
+    return found;
+}

@@ -4,7 +4,7 @@
 
 /* A note for each: its address, without its token. */
 void prb_servers_note(void);
-/* The pid of one of them; 0: there is none. */
-int prb_servers_any(void);
+/* The pid of that for all of the user's processes, of this pid namespace; 0: there is none. */
+int prb_servers_of_host(void);
 
 #endif

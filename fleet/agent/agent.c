@@ -646,8 +646,11 @@ bool prb_cluster_agent(const struct prb_cluster_agent_options *options, struct p
     agent->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->ends = epoll_create1(EPOLL_CLOEXEC);
     watch_beside(agent);
-    bool good = agent->wake >= 0 ? prb_fleet_starter_begin(err) && begin(agent, err)
-                                 : prb_fail_sys(err, errno, "an eventfd");
+    bool good = agent->wake >= 0
+                    ? (options->starter ? prb_fleet_starter_begin_as(options->starter, err)
+                                        : prb_fleet_starter_begin(err)) &&
+                          begin(agent, err)
+                    : prb_fail_sys(err, errno, "an eventfd");
     if (good) {
         prb_log_file_add(agent->log, "started, process %d, key %s, allows look%s%s", (int)getpid(),
                          agent->entry.key, options->allow_control ? ",control" : "",

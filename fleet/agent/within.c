@@ -80,8 +80,8 @@ static bool start(struct prb_cluster_within *within, struct prb_error *err)
         return prb_fail_sys(err, errno, "the agent's lock");
     if (within->stop < 0)
         return prb_fail_sys(err, errno, "an eventfd");
-    /* A copy of a process with one thread. */
-    if (!prb_fleet_starter_begin(err))
+    /* A copy of a process with one thread; a program is begun by the agent's thread, with which it ends. */
+    if (!within->options.starter && !prb_fleet_starter_begin(err))
         return false;
     if (pthread_create(&within->thread, NULL, run, within) != 0) {
         prb_fleet_starter_end();
@@ -128,6 +128,14 @@ bool prb_cluster_within_begin(const struct prb_cluster_agent_options *options,
     }
     release(within);
     return false;
+}
+
+bool prb_cluster_within_is_over(struct prb_cluster_within *within)
+{
+    pthread_mutex_lock(&within->mutex);
+    bool ended = within->ended;
+    pthread_mutex_unlock(&within->mutex);
+    return ended;
 }
 
 void prb_cluster_within_end(struct prb_cluster_within *within)

@@ -2,8 +2,10 @@
 #include "fleet/host/starter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -102,18 +104,28 @@ static void serve(int from)
     }
 }
 
-static void live(int from, pid_t parent)
+void prb_fleet_starter_live(int fd)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(0);
     /* Ctrl-C is for whoever gives the orders. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    prb_fleet_child_leave(from);
-    serve(from);
+    prb_fleet_child_leave(fd);
+    serve(fd);
     _exit(0);
+}
+
+/* words: NULL: go on as a copy of this process, which has one thread; else only what a copy of one of many may do. */
+static void live(int from, pid_t parent, const char *const *words)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    if (!words)
+        prb_fleet_starter_live(from);
+    if (fcntl(from, F_SETFD, 0) == 0)
+        execv(words[0], (char *const *)words);
+    _exit(127);
 }
 
 /* ---- whoever gives the orders ---- */
@@ -124,17 +136,26 @@ static struct {
     int fd;
 } starter = {PTHREAD_MUTEX_INITIALIZER, 0, 0, -1};
 
-bool prb_fleet_starter_begin(struct prb_error *err)
+#define WORDS_MAX 8
+
+static bool begin(const char *const *words, struct prb_error *err)
 {
     int pair[2];
+    char number[16];
+    const char *all[WORDS_MAX + 2] = {0};
     const struct timeval most = {.tv_sec = ANSWERS};
     if (prb_fleet_starter_is_there())
         return true;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return prb_fail_sys(err, errno, "socketpair");
+    snprintf(number, sizeof number, "%d", pair[1]);
+    size_t count = 0;
+    for (; words && words[count] && count < WORDS_MAX; count++)
+        all[count] = words[count];
+    all[count] = number;
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        live(pair[1], parent);
+        live(pair[1], parent, words ? all : NULL);
     int sys = errno;
     close(pair[1]);
     if (pid < 0) {
@@ -147,6 +168,13 @@ bool prb_fleet_starter_begin(struct prb_error *err)
     starter.of = parent;
     starter.fd = pair[0];
     return true;
+}
+
+bool prb_fleet_starter_begin(struct prb_error *err) { return begin(NULL, err); }
+
+bool prb_fleet_starter_begin_as(const char *const *words, struct prb_error *err)
+{
+    return begin(words, err);
 }
 
 /* With the lock. */

@@ -13,6 +13,11 @@
 
 /* Before the first thread.  One for a process; a second begin does nothing. */
 bool prb_fleet_starter_begin(struct prb_error *err);
+/* The same of a process that has threads: the starter is a program, run anew, whose words end with the number of a descriptor,
+ * and which then calls prb_fleet_starter_live.  By the thread with whose end it ends. */
+bool prb_fleet_starter_begin_as(const char *const *words, struct prb_error *err);
+/* Be one. */
+_Noreturn void prb_fleet_starter_live(int fd);
 /* End it and its children. */
 void prb_fleet_starter_end(void);
 /* Whether this process has one that answers. */

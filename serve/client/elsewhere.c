@@ -108,15 +108,17 @@ bool prb_elsewhere(const struct prb_elsewhere *asked, struct prb_error *err)
 
 /* ---- second tokens ---- */
 
-static bool ask_own(const char *method, const char *body, struct prb_buf *out,
-                    struct prb_error *err)
+#define TOKENS "/api/v1/tokens"
+
+static bool ask_own(const char *method, const char *route, const char *body, double seconds,
+                    struct prb_buf *out, struct prb_error *err)
 {
     char folder[96], path[128];
     if (!prb_serve_folder(folder, sizeof folder, err))
         return false;
     snprintf(path, sizeof path, "%s/serve.sock", folder);
     const struct prb_ask ask = {
-        .address = path, .method = method, .path = "/api/v1/tokens", .body = body, .seconds = 10};
+        .address = path, .method = method, .path = route, .body = body, .seconds = seconds};
     return prb_ask(&ask, out, err);
 }
 
@@ -132,7 +134,7 @@ bool prb_second_url(const char *allow, char *out, size_t size, struct prb_error 
         return prb_nomem(err);
     if (strncmp(url, "http", 4) != 0) /* the Unix socket alone: for a page that a proxy shows */
         *url = '\0';
-    if (!ask_own("POST", body, &answer, err))
+    if (!ask_own("POST", TOKENS, body, 10, &answer, err))
         return false;
     json_auto_t *told = json_loadb(answer.data, answer.len, 0, NULL);
     const char *token = json_string_value(json_object_get(told, "token"));
@@ -146,10 +148,38 @@ bool prb_second_revoke(int *count, struct prb_error *err)
 {
     char url[400];
     PRB_AUTO(prb_buf) struct prb_buf answer = {0};
-    if (!prb_doors_url(url, sizeof url, err) || !ask_own("DELETE", NULL, &answer, err))
+    if (!prb_doors_url(url, sizeof url, err) || !ask_own("DELETE", TOKENS, NULL, 10, &answer, err))
         return false;
     json_auto_t *told = json_loadb(answer.data, answer.len, 0, NULL);
     *count = (int)json_integer_value(json_object_get(told, "ended"));
+    return true;
+}
+
+/* ---- the host's agent ---- */
+
+#define AGENT "/api/v1/agent"
+
+bool prb_server_attach(const char *wanted, int *pid, bool *already, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf body = {0}, answer = {0};
+    prb_buf_addf(&body, "{\"agent\": %s}", wanted);
+    if (!body.data)
+        return prb_nomem(err);
+    if (!ask_own("POST", AGENT, body.data, 60, &answer, err))
+        return false;
+    json_auto_t *told = json_loadb(answer.data, answer.len, 0, NULL);
+    *pid = (int)json_integer_value(json_object_get(told, "pid"));
+    *already = json_is_true(json_object_get(told, "already"));
+    return true;
+}
+
+bool prb_server_detach(bool *was, struct prb_error *err)
+{
+    PRB_AUTO(prb_buf) struct prb_buf answer = {0};
+    if (!ask_own("DELETE", AGENT, NULL, 20, &answer, err))
+        return false;
+    json_auto_t *told = json_loadb(answer.data, answer.len, 0, NULL);
+    *was = json_is_true(json_object_get(told, "ended"));
     return true;
 }
 

@@ -26,4 +26,9 @@ bool prb_join(const char *address, int pid, char *out, size_t size, int *pid_out
 bool prb_second_url(const char *allow, char *out, size_t size, struct prb_error *err);
 bool prb_second_revoke(int *count, struct prb_error *err);
 
+/* POST or DELETE /api/v1/agent: this user's server is the host's agent; already: it was, or another process is; was: it was.
+ * wanted: serve/work/agent.h, as JSON. */
+bool prb_server_attach(const char *wanted, int *pid, bool *already, struct prb_error *err);
+bool prb_server_detach(bool *was, struct prb_error *err);
+
 #endif

@@ -27,6 +27,7 @@ const struct prb_field prb_fields[] = {
     {"frame", PRB_FIELD_TEXT, "a file as a frame names it, with :LINE"},
     {"seconds", PRB_FIELD_SECONDS, "how long"},
     {"rate", PRB_FIELD_NUMBER, "samples a second"},
+    {"agent", PRB_FIELD_OBJECT, "how the host's agent is to be: options of `cluster attach`"},
     {"settings", PRB_FIELD_OBJECT, "settings of the probe, by key"},
     {"value", PRB_FIELD_TEXT, "the new value of a setting"},
     {"on", PRB_FIELD_FLAG, "whether a dump is written when it crashes"},

@@ -499,8 +499,8 @@ def test_serve(cluster):
                 said = debug.stdout.readline()
                 debug.terminate()
             assert "rank 2 (node2" in said, said
-            refused = cluster.at(host, "cluster", "detach")
-            assert refused.returncode != 0 and "is a part of process {}".format(inner(pid)) in refused.stderr, refused.stderr
+            ended = cluster.at(host, "cluster", "detach", XDG_RUNTIME_DIR=folder)
+            assert ended.stdout == "this host's agent has ended\n" and server.poll() is None, ended.stderr
         finally:
             os.kill(host_pid(host, "probing-serve"), signal.SIGTERM)
         assert server.wait(DEADLINE) == 0
@@ -509,8 +509,8 @@ def test_serve(cluster):
     until(cluster, lambda found: found["answered"] == "0-3")
 
 
-def test_serve_without_agent(cluster):
-    """A server that was not asked to be the agent stays beside it, and `attach` says so; where the last agent has ended no lock is left."""
+def test_serve_becomes_the_agent(cluster):
+    """`attach` beside a server makes that process the agent, which `detach` ends; the server goes on.  Where the agent has ended no lock is left."""
     host = cluster.hosts.all[1]
     assert cluster.at(host, "cluster", "detach").returncode == 0
     folder = os.path.join(cluster.bus.home, "beside")
@@ -525,14 +525,22 @@ def test_serve_without_agent(cluster):
         try:
             assert server.stdout.readline().endswith("serve.sock\n"), server.stderr.read()
             pid = inner(host_pid(host, "probing-serve"))
-            done = cluster.at(host, "cluster", "attach", **variables)
-            assert done.returncode == 0 and "note: process {} serves here without --agent".format(pid) in done.stderr, done.stderr
-            assert len(locks()) == 1
-            again = cluster.at(host, "cluster", "attach", **variables)
-            assert "runs already, and stays as it is" in again.stdout and "without --agent" not in again.stderr, again.stderr
-            assert cluster.at(host, "cluster", "detach", **variables).stdout == "this host's agent has ended\n"
-            assert locks() == []
+            for _ in range(2):
+                done = cluster.at(host, "cluster", "attach", "--allow", "eval", **variables)
+                assert done.stdout.startswith("this host's agent is on the bus, process {}\n".format(pid)), done.stdout + done.stderr
+                assert len(locks()) == 1
+                with pytest.raises(ValueError):
+                    host_pid(host, "probing-agent")
+                until(cluster, lambda found: found["answered"] == "0-3")
+                asked = cluster.at(cluster.hosts.hub, "-t", "@job:2", "eval", "6 * 7")
+                assert (asked.returncode, asked.stdout) == (0, "rank 2:\n    42\n"), asked.stderr
+                again = cluster.at(host, "cluster", "attach", **variables)
+                assert "runs already, and stays as it is, process {}\n".format(pid) in again.stdout, again.stdout + again.stderr
+                assert cluster.at(host, "cluster", "detach", **variables).stdout == "this host's agent has ended\n"
+                assert locks() == [] and server.poll() is None
             assert cluster.at(host, "cluster", "detach", **variables).stdout == "no agent of yours runs on this host\n"
+            refused = cluster.at(host, "--bus", "/nowhere", "cluster", "attach", **variables)
+            assert refused.returncode == NOT_FOUND and "the bus file /nowhere: No such file" in refused.stderr, refused.stderr
             assert locks() == []
         finally:
             os.kill(host_pid(host, "probing-serve"), signal.SIGTERM)

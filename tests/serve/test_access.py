@@ -233,6 +233,16 @@ def test_who_gives_second_tokens(serve):
     assert server.ask("/api/v1/tokens", "DELETE").json == {"ended": 16}
 
 
+def test_who_makes_the_agent(serve):
+    server = serve("--allow", "eval")
+    assert server.post("/api/v1/agent", {"agent": {}}, tcp=True).status == 403
+    assert server.post("/api/v1/agent", {"agent": {}}, Origin="http://localhost", Host="localhost").status == 403
+    assert server.ask("/api/v1/agent", "DELETE", tcp=True).status == 403
+    assert server.post("/api/v1/agent", {"agent": {"colour": "blue"}}).status == 400
+    assert server.post("/api/v1/agent", {"agent": {"bus": "/nowhere"}}).status == 404
+    assert server.ask("/api/v1/agent", "DELETE").json == {"ended": False}
+
+
 def test_the_log_names_the_token(serve):
     server = serve()
     token = server.post("/api/v1/tokens", {"allow": "control"}).json["token"]
