@@ -60,11 +60,12 @@ TIMED = "SELECT * FROM python.torch_step_timing WHERE gpu_forward IS NOT NULL"
 def test_times_of_the_device(job):
     """Where the device goes along with the CPU, its phases take what the CPU's do."""
     begin(job, "on,rate=1")
-    for row in rows_of(job.pid, TIMED, 20):
+    rows = rows_of(job.pid, TIMED, 20)
+    for row in rows:
         assert 0.004 <= row["gpu_forward"] <= row["step_duration_sec"], row
         for phase in ("forward", "backward", "optimizer"):
             assert row["gpu_" + phase] == pytest.approx(row[phase], abs=0.02), row
-        assert row["overhead"] > 0
+    assert max(row["overhead"] for row in rows) > 0  # a step of a busy machine may be so long that it is 0 to five places
     assert ask(job, "get('harm')") == "0" and ask(job, "set(told.values())") == "{(0, 0)}"
     assert "torch_device" not in probing("-t", job.pid, "query", "SHOW TABLES").stdout  # which the other is read with
 

@@ -86,6 +86,8 @@ bool prb_cuda_look(void)
     return atomic_load(&found);
 }
 
+bool prb_cuda_found(void) { return atomic_load_explicit(&found, memory_order_relaxed); }
+
 void prb_cuda_forked(void) { atomic_store(&found, false); }
 
 bool prb_cuda_enter(struct prb_cuda_visit *out)

@@ -25,6 +25,8 @@
 /* Find the functions, if PyTorch has loaded its part for CUDA by now: whether they are there.  Any
  * thread; cheap once found, else a look at what is loaded. */
 bool prb_cuda_look(void);
+/* Whether they have been found: nothing is looked for. */
+bool prb_cuda_found(void);
 
 struct prb_cuda_visit {
     void *stream; /* cudaStream_t: PyTorch's current one of this thread */

@@ -70,11 +70,11 @@ static void mark(struct timeline *line, enum prb_torch_phase phase)
     prb_cuda_leave(&visit);
 }
 
-void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase,
-                           uint64_t now)
+void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase)
 {
     if (!chosen || !try_lock())
         return;
+    const uint64_t begin = prb_clock_ns();
     struct timeline *line = &timelines[now_at % TIMELINES];
     if (!line->count)
         line->tid = thread->tid;
@@ -82,7 +82,7 @@ void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch
     line->broken |= full;
     if (chosen && !line->broken && thread->tid == line->tid) {
         mark(line, phase);
-        spent += prb_clock_ns() - now;
+        spent += prb_clock_ns() - begin;
     }
     atomic_flag_clear_explicit(&lock, memory_order_release);
 }
@@ -131,7 +131,7 @@ static void begin_line(int64_t step)
 uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid,
                                     bool next_is_sampled)
 {
-    bool wanted = next_is_sampled && duration >= LEAST_NS &&
+    bool wanted = next_is_sampled && duration >= LEAST_NS && prb_cuda_found() &&
                   atomic_load_explicit(&prb_torch.device, memory_order_relaxed);
     if ((!chosen && !wanted) || !try_lock())
         return 0;

@@ -86,7 +86,7 @@ static void enter(struct prb_torch_thread *thread, enum prb_trace_stage stage, u
         prb_torch_enter(thread, PRB_PHASE_DATA, now);
     } else if (stage == PRB_TRACE_OPTIMIZER) {
         prb_torch_enter(thread, PRB_PHASE_OPTIMIZER, now);
-        prb_torch_device_mark(thread, PRB_PHASE_OPTIMIZER, now);
+        prb_torch_device_mark(thread, PRB_PHASE_OPTIMIZER);
     }
 }
 

@@ -260,14 +260,14 @@ void prb_torch_root_begins(struct prb_torch_thread *thread, uint64_t now)
     }
     prb_torch_enter(thread, inside ? PRB_PHASE_BACKWARD : PRB_PHASE_FORWARD, now);
     if (!inside)
-        prb_torch_device_mark(thread, PRB_PHASE_FORWARD, now);
+        prb_torch_device_mark(thread, PRB_PHASE_FORWARD);
 }
 
 void prb_torch_root_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
     if (!atomic_load(&prb_torch.backward))
-        prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
+        prb_torch_device_mark(thread, PRB_PHASE_OTHER);
     if (run.trains || atomic_load(&prb_torch.backward) > 0 ||
         prb_torch_ending_kind() != PRB_TORCH_ENDS_AUTO)
         return;
@@ -298,13 +298,13 @@ void prb_torch_backward_begins(struct prb_torch_thread *thread, uint64_t now)
     end_run(thread, NEXT_CALL);
     pthread_mutex_unlock(&lock);
     prb_torch_enter(thread, PRB_PHASE_BACKWARD, now);
-    prb_torch_device_mark(thread, PRB_PHASE_BACKWARD, now);
+    prb_torch_device_mark(thread, PRB_PHASE_BACKWARD);
 }
 
 void prb_torch_backward_ends(struct prb_torch_thread *thread, uint64_t now)
 {
     prb_torch_leave(thread, now);
-    prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
+    prb_torch_device_mark(thread, PRB_PHASE_OTHER);
     tell(thread, PRB_TORCH_BACKWARD_ENDS, true, now, 0, false);
     atomic_fetch_add(&prb_torch.micro_step, 1);
 }
@@ -323,7 +323,7 @@ void prb_torch_data_begins(struct prb_torch_thread *thread, uint64_t now)
 void prb_torch_optimizer_ends(struct prb_torch_thread *thread, uint64_t now, uintptr_t object,
                               unsigned label)
 {
-    prb_torch_device_mark(thread, PRB_PHASE_OTHER, now);
+    prb_torch_device_mark(thread, PRB_PHASE_OTHER);
     pthread_mutex_lock(&lock);
     run.trains = true;
     run.alone = false;

@@ -202,9 +202,8 @@ unsigned prb_torch_control_step(double overhead, uint64_t now);
 
 /* ---- device.c: times of a CUDA device ---- */
 
-/* A phase begins (OTHER: one has ended) on the thread that trains; now: ns. */
-void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase,
-                           uint64_t now);
+/* A phase begins (OTHER: one has ended) on the thread that trains. */
+void prb_torch_device_mark(const struct prb_torch_thread *thread, enum prb_torch_phase phase);
 /* A step of thread tid has ended, which took so many ns; the next one is or is not sampled.  ns that
  * marking this one took. */
 uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid,
