@@ -11,6 +11,7 @@ FUZZ_TARGETS += %D%/kept
 FUZZ_TARGETS += %D%/chunk
 FUZZ_TARGETS += %D%/torch_spec
 FUZZ_TARGETS += %D%/ras
+FUZZ_TARGETS += %D%/fleet_reply %D%/fleet_request
 tests_fuzz_object_SOURCES = %D%/object.c %D%/damage.h $(FUZZ_MAIN)
 tests_fuzz_sql_SOURCES = %D%/sql.c $(FUZZ_MAIN)
 tests_fuzz_stack_SOURCES = %D%/stack.c %D%/damage.h $(FUZZ_MAIN)
@@ -25,6 +26,8 @@ tests_fuzz_chunk_SOURCES = %D%/chunk.c $(FUZZ_MAIN)
 tests_fuzz_core_SOURCES = %D%/core.c $(FUZZ_MAIN)
 tests_fuzz_ras_SOURCES = %D%/ras.c $(FUZZ_MAIN)
 tests_fuzz_torch_spec_SOURCES = %D%/torch_spec.c $(FUZZ_MAIN)
+tests_fuzz_fleet_reply_SOURCES = %D%/fleet_reply.c $(FUZZ_MAIN)
+tests_fuzz_fleet_request_SOURCES = %D%/fleet_request.c $(FUZZ_MAIN)
 if FUZZ
 AM_CFLAGS += -fsanitize=fuzzer-no-link
 FUZZ_MAIN =
@@ -52,3 +55,7 @@ EXTRA_DIST += %D%/standalone.c %D%/corpus
 tests_fuzz_ras_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_fuzz_ras_LDADD = libprb.la $(JANSSON_LIBS)
 tests_fuzz_torch_spec_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_fleet_reply_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_fleet_reply_LDADD = libprb.la $(JANSSON_LIBS) -lm
+tests_fuzz_fleet_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_fuzz_fleet_request_LDADD = libprb.la $(JANSSON_LIBS) -lm
