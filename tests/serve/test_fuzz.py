@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import random
+import re
 import socket
 import ssl
 import time
@@ -22,6 +23,7 @@ from test_tls import make, openssl_is_there
 from websocket import WebSocket, frame
 
 SECONDS = float(os.environ.get("PROBING_SERVE_FUZZ", "3"))
+ENDED = r"==\d+==Unable to get registers from thread \d+\.\n"  # LeakSanitizer, of a thread that ends while it looks; no leak
 KEPT = 30  # of what was sent last, to tell when something breaks
 WORDS = [b"\r\n", b"\0", b"%00", b": ", b"\xff\xfe", b"-1", b"\r\n\r\n", b"4294967296", b"Content-Length: 5\r\n", b"Upgrade: websocket\r\n", b"%", b"?", b"&", b"=", b"\n",
          b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"../", b"{", b"[", b'"', b"\x80", b"\xc3", b"e9999", b"\t", b"Connection: Upgrade\r\n"]
@@ -109,8 +111,8 @@ def servers(tmp_path_factory):
     statuses = [one.end() for one in started]
     for one in started:
         one.remove()
-    reports = [open(path).read()[:6000] for path in glob.glob(str(folder / "report*"))]
-    assert not reports, "\n".join(reports)
+    reports = [re.sub(ENDED, "", open(path).read())[:6000] for path in glob.glob(str(folder / "report*"))]
+    assert not any(reports), "\n".join(reports)
     assert statuses == [0] * len(started)
 
 
