@@ -462,7 +462,8 @@ static int smallest_first(const void *a, const void *b)
 
 void prb_merged_sort(struct prb_merged *merged)
 {
-    qsort(merged->groups, merged->group_count, sizeof *merged->groups, smallest_first);
+    if (merged->group_count)
+        qsort(merged->groups, merged->group_count, sizeof *merged->groups, smallest_first);
     prb_index_clear(&merged->by_group);
     for (uint32_t i = 0; i < merged->group_count; i++)
         (void)prb_index_add(&merged->by_group, &of_groups, merged->groups,
