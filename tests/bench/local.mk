@@ -47,7 +47,7 @@ EXTRA_DIST += %D%/keeping.py %D%/outside.py %D%/served.py %D%/shown.py
 # Where the time of a crash dump goes: the linker puts its clocks between the library's functions.
 check_PROGRAMS += tests/bench/crash_pieces
 tests_bench_crash_pieces_LDADD = libprb.la $(SQLITE_LIBS) -lm
-tests_bench_crash_pieces_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=prb_stop_process,--wrap=prb_target_hold,--wrap=prb_crash_rings \
+tests_bench_crash_pieces_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=prb_stop_process,--wrap=prb_target_over_debugger,--wrap=prb_crash_rings \
 	-Wl,--wrap=prb_exceptions_all,--wrap=prb_crash_tensors,--wrap=prb_secrets_find,--wrap=prb_secrets_hide \
 	-Wl,--wrap=prb_proc_save,--wrap=prb_stacks_take
 # What SQL over the rows of all ranks of a job costs the asker.
