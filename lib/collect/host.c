@@ -317,6 +317,10 @@ static void add_gpu(const struct prb_collected *process, double now, const struc
     put_count(&row, gpu->memory_clock);
     put_text(&row, gpu->throttle);
     put_count(&row, gpu->ecc_errors);
+    put_percent(&row, gpu->sm_active);
+    put_count(&row, gpu->xid);
+    put_mb(&row, gpu->nvlink_received);
+    put_mb(&row, gpu->nvlink_sent);
     write_row(process, GPUS, &row);
 }
 

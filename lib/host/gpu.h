@@ -28,7 +28,10 @@ struct prb_gpu {
     double power;                      /* W */
     double energy;                     /* J, since the driver was loaded */
     int64_t sm_clock, memory_clock;    /* MHz */
-    int64_t ecc_errors;   /* that could not be corrected, since the driver was loaded */
+    int64_t ecc_errors; /* that could not be corrected, since the driver was loaded */
+    int64_t nvlink_received, nvlink_sent; /* bytes of all links, since the driver was loaded */
+    double sm_active;     /* %: of its SMs' time, since the reading before; see prb_gpus_keep */
+    int64_t xid;          /* the last Xid error since the first reading; -1: none, or not told of */
     const char *throttle; /* what lowers its clocks; NULL: nothing, or not known */
 };
 
@@ -52,7 +55,8 @@ PRB_DEFINE_AUTO(prb_gpus, struct prb_gpus, prb_gpus_deinit)
 bool prb_gpus_read(bool processes, struct prb_gpus *out, struct prb_error *err);
 
 /* From now on the driver's library stays loaded between readings, of which each else has it loaded
- * and begun: for who reads every second.  It takes some 20 MB. */
+ * and begun: for who reads every second.  It takes some 20 MB.  Only so are sm_active and xid known:
+ * one is the difference of two readings, the other is what came since the first. */
 void prb_gpus_keep(void);
 
 /* The parts of that: by NVML (false with err; UNSUPPORTED: there is no library, or it does not

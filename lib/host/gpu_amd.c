@@ -73,7 +73,11 @@ static bool add_card(const char *device, unsigned index, struct prb_gpus *out,
                             .energy = -1,
                             .sm_clock = -1,
                             .memory_clock = -1,
-                            .ecc_errors = -1};
+                            .ecc_errors = -1,
+                            .nvlink_received = -1,
+                            .nvlink_sent = -1,
+                            .sm_active = -1,
+                            .xid = -1};
     read_line(device, "unique_id", gpu->uuid, sizeof gpu->uuid);
     read_line(device, "product_name", gpu->name, sizeof gpu->name);
     read_sensors(device, gpu);

@@ -11,11 +11,15 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "host/gpu.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
 #define DEVICES_MAX 64
 #define PROCESSES_MAX 4096
+#define EVENTS_MAX 1024 /* that are taken at a reading; the others wait for the next */
+#define XID_MAX 65535
+#define GPM_APART 0.1 /* s: NVML's manual asks for more than this between two samples */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 /* NVML's nvmlReturn_t, and what the calls below are given. */
@@ -39,6 +43,45 @@ struct process_sample {
     unsigned sm, memory, encoder, decoder;
 };
 
+/* nvmlFieldValue_t, its numbers (NVLink's data in KiB, without the protocol's) and value types. */
+enum { NVLINK_DATA_TX = 138, NVLINK_DATA_RX = 139 };
+enum { UNSIGNED_INT = 1, UNSIGNED_LONG = 2, UNSIGNED_LONG_LONG = 3 };
+#define ALL_LINKS (~0u)
+struct field {
+    unsigned number, scope;
+    long long time, latency;
+    unsigned type;
+    int result;
+    union {
+        unsigned small;
+        unsigned long long large;
+    } value;
+};
+
+/* nvmlGpmSupport_t and nvmlGpmMetricsGet_t, whose length grows with NVML: it is given room. */
+enum { GPM_VERSION = 1, GPM_SM_UTIL = 2, GPM_METRICS_MAX = 512 };
+struct gpm_support {
+    unsigned version, supported;
+};
+struct gpm_metrics {
+    unsigned version, count;
+    void *before, *after;
+    struct {
+        unsigned number;
+        int result;
+        double value;
+        const char *name, *long_name, *unit;
+    } metrics[GPM_METRICS_MAX];
+};
+
+/* nvmlEventData_t; before MIG it ended behind data. */
+#define XID_ERROR 0x08ull
+struct event {
+    device gpu;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
 /* The functions that we call, newest name first. */
 struct nvml {
     void *library;
@@ -59,6 +102,17 @@ struct nvml {
     int (*ecc)(device, unsigned kind, unsigned since, unsigned long long *count);
     int (*processes)(device, unsigned *count, struct process_info *out);
     int (*samples)(device, struct process_sample *out, unsigned *count, unsigned long long since);
+    int (*fields)(device, int count, struct field *values);
+    int (*mig)(device, unsigned *now, unsigned *pending);
+    int (*gpm_support)(device, struct gpm_support *out);
+    int (*gpm_alloc)(void **sample);
+    int (*gpm_free)(void *sample);
+    int (*gpm_sample)(device, void *sample);
+    int (*gpm_metrics)(struct gpm_metrics *asked);
+    int (*events_create)(void **set);
+    int (*events_free)(void *set);
+    int (*events_register)(device, unsigned long long types, void *set);
+    int (*events_wait)(void *set, struct event *out, unsigned milliseconds);
 };
 
 static const struct {
@@ -86,6 +140,17 @@ static const struct {
     {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
      offsetof(struct nvml, processes), false},
     {"nvmlDeviceGetProcessUtilization", NULL, offsetof(struct nvml, samples), false},
+    {"nvmlDeviceGetFieldValues", NULL, offsetof(struct nvml, fields), false},
+    {"nvmlDeviceGetMigMode", NULL, offsetof(struct nvml, mig), false},
+    {"nvmlGpmQueryDeviceSupport", NULL, offsetof(struct nvml, gpm_support), false},
+    {"nvmlGpmSampleAlloc", NULL, offsetof(struct nvml, gpm_alloc), false},
+    {"nvmlGpmSampleFree", NULL, offsetof(struct nvml, gpm_free), false},
+    {"nvmlGpmSampleGet", NULL, offsetof(struct nvml, gpm_sample), false},
+    {"nvmlGpmMetricsGet", NULL, offsetof(struct nvml, gpm_metrics), false},
+    {"nvmlEventSetCreate", NULL, offsetof(struct nvml, events_create), false},
+    {"nvmlEventSetFree", NULL, offsetof(struct nvml, events_free), false},
+    {"nvmlDeviceRegisterEvents", NULL, offsetof(struct nvml, events_register), false},
+    {"nvmlEventSetWait_v2", "nvmlEventSetWait", offsetof(struct nvml, events_wait), false},
 };
 
 static bool load(struct nvml *out, struct prb_error *err)
@@ -141,6 +206,24 @@ static int64_t clock_of(const struct nvml *nvml, device gpu, unsigned which)
     return nvml->clock && nvml->clock(gpu, which, &mhz) == SUCCESS ? (int64_t)mhz : -1;
 }
 
+static int64_t bytes_of(const struct field *kib)
+{
+    unsigned long long count = kib->type == UNSIGNED_INT ? kib->value.small : kib->value.large;
+    bool known = kib->result == SUCCESS && kib->type >= UNSIGNED_INT &&
+                 kib->type <= UNSIGNED_LONG_LONG && count <= INT64_MAX / 1024;
+    return known ? (int64_t)count * 1024 : -1;
+}
+
+static void read_nvlink(const struct nvml *nvml, device gpu, struct prb_gpu *out)
+{
+    struct field fields[] = {{.number = NVLINK_DATA_RX, .scope = ALL_LINKS, .result = -1},
+                             {.number = NVLINK_DATA_TX, .scope = ALL_LINKS, .result = -1}};
+    if (!nvml->fields || nvml->fields(gpu, 2, fields) != SUCCESS)
+        return;
+    out->nvlink_received = bytes_of(&fields[0]);
+    out->nvlink_sent = bytes_of(&fields[1]);
+}
+
 static void read_numbers(const struct nvml *nvml, device gpu, struct prb_gpu *out)
 {
     struct utilization busy;
@@ -171,6 +254,122 @@ static void read_numbers(const struct nvml *nvml, device gpu, struct prb_gpu *ou
     if (nvml->ecc && nvml->ecc(gpu, UNCORRECTED, VOLATILE, &large) == SUCCESS)
         out->ecc_errors = (int64_t)large;
     out->throttle = reason_of(nvml, gpu);
+    read_nvlink(nvml, gpu, out);
+}
+
+/* ---- what more than one reading tells ----
+ * A set of events for each device: which one an event is of need not be looked for. */
+
+struct watch {
+    bool begun;
+    char uuid[96];    /* of whom xid is told */
+    int64_t xid;      /* 0: none seen */
+    void *events;     /* NULL: they cannot be had */
+    void *samples[2]; /* of its counters, the older first; NULL: it has none */
+    double sampled;   /* s, monotonic: when the older was taken; 0: not yet */
+    double sm_active;
+};
+
+static void begin_watch(const struct nvml *nvml, device gpu, struct watch *watch)
+{
+    struct gpm_support support = {.version = GPM_VERSION};
+    bool samples = nvml->gpm_support && nvml->gpm_alloc && nvml->gpm_free && nvml->gpm_sample &&
+                   nvml->gpm_metrics && nvml->gpm_support(gpu, &support) == SUCCESS &&
+                   support.supported;
+    bool events = nvml->events_create && nvml->events_free && nvml->events_register &&
+                  nvml->events_wait && nvml->events_create(&watch->events) == SUCCESS;
+    for (int i = 0; i < 2; i++)
+        if (!samples || nvml->gpm_alloc(&watch->samples[i]) != SUCCESS)
+            watch->samples[i] = NULL;
+    if (!events)
+        watch->events = NULL;
+    if (watch->events && nvml->events_register(gpu, XID_ERROR, watch->events) != SUCCESS) {
+        nvml->events_free(watch->events);
+        watch->events = NULL;
+    }
+    watch->sampled = 0;
+    watch->sm_active = -1;
+    watch->begun = true;
+}
+
+static void end_watch(const struct nvml *nvml, struct watch *watch)
+{
+    for (int i = 0; i < 2; i++)
+        if (watch->samples[i])
+            nvml->gpm_free(watch->samples[i]);
+    if (watch->events)
+        nvml->events_free(watch->events);
+    watch->samples[0] = watch->samples[1] = watch->events = NULL;
+    watch->begun = false;
+}
+
+/* %, of two samples.  A little over 100 is taken for 100: its counters are not read at once. */
+static double active_between(const struct nvml *nvml, void *before, void *after)
+{
+    PRB_AUTO_FREE struct gpm_metrics *asked = calloc(1, sizeof *asked);
+    if (!asked)
+        return -1;
+    asked->version = GPM_VERSION;
+    asked->count = 1;
+    asked->before = before;
+    asked->after = after;
+    asked->metrics[0].number = GPM_SM_UTIL;
+    asked->metrics[0].result = -1;
+    if (nvml->gpm_metrics(asked) != SUCCESS || asked->metrics[0].result != SUCCESS)
+        return -1;
+    double value = asked->metrics[0].value;
+    return !(value >= 0 && value < 101) ? -1 : value < 100 ? value : 100;
+}
+
+/* The counters are those of its instances then, one by one. */
+static bool in_mig(const struct nvml *nvml, device gpu)
+{
+    unsigned now = 0, pending = 0;
+    return nvml->mig && nvml->mig(gpu, &now, &pending) == SUCCESS && now;
+}
+
+static double active_of(const struct nvml *nvml, device gpu, struct watch *watch)
+{
+    double now = prb_clock_s(), before = watch->sampled;
+    void *older = watch->samples[0], *newer = watch->samples[1];
+    if (before > 0 && now <= before + GPM_APART)
+        return watch->sm_active;
+    watch->sampled = 0;
+    watch->sm_active = -1;
+    if (!older || !newer || in_mig(nvml, gpu) || nvml->gpm_sample(gpu, newer) != SUCCESS)
+        return -1;
+    if (before > 0)
+        watch->sm_active = active_between(nvml, older, newer);
+    watch->samples[0] = newer;
+    watch->samples[1] = older;
+    watch->sampled = now;
+    return watch->sm_active;
+}
+
+static int64_t xid_of(const struct nvml *nvml, struct watch *watch)
+{
+    struct event event = {0};
+    for (int i = 0; i < EVENTS_MAX && watch->events; i++) {
+        if (nvml->events_wait(watch->events, &event, 0) != SUCCESS)
+            break;
+        if (event.type == XID_ERROR && event.data > 0 && event.data <= XID_MAX)
+            watch->xid = (int64_t)event.data;
+    }
+    return watch->xid > 0 ? watch->xid : -1;
+}
+
+static void look_again(const struct nvml *nvml, device gpu, struct watch *watch,
+                       struct prb_gpu *out)
+{
+    if (out->uuid[0] && strcmp(watch->uuid, out->uuid) != 0) { /* another one has its number */
+        end_watch(nvml, watch);
+        memcpy(watch->uuid, out->uuid, sizeof watch->uuid);
+        watch->xid = 0;
+    }
+    if (!watch->begun)
+        begin_watch(nvml, gpu, watch);
+    out->sm_active = active_of(nvml, gpu, watch);
+    out->xid = xid_of(nvml, watch);
 }
 
 /* ---- who uses it ---- */
@@ -243,7 +442,8 @@ static bool add_processes(const struct nvml *nvml, device gpu, unsigned index, s
 
 /* ---- all ---- */
 
-static bool add_device(const struct nvml *nvml, unsigned index, bool processes,
+/* watch: NULL: this reading is the only one. */
+static bool add_device(const struct nvml *nvml, unsigned index, struct watch *watch, bool processes,
                        struct prb_gpus *out, struct prb_error *err)
 {
     device gpu;
@@ -261,13 +461,19 @@ static bool add_device(const struct nvml *nvml, unsigned index, bool processes,
                              .temperature = -1,
                              .power = -1,
                              .energy = -1,
-                             .ecc_errors = -1};
+                             .ecc_errors = -1,
+                             .nvlink_received = -1,
+                             .nvlink_sent = -1,
+                             .sm_active = -1,
+                             .xid = -1};
     read_numbers(nvml, gpu, item);
+    if (watch)
+        look_again(nvml, gpu, watch, item);
     return !processes || add_processes(nvml, gpu, index, out, err);
 }
 
-static bool add_devices(const struct nvml *nvml, bool processes, struct prb_gpus *out,
-                        struct prb_error *err)
+static bool add_devices(const struct nvml *nvml, struct watch *watches, bool processes,
+                        struct prb_gpus *out, struct prb_error *err)
 {
     unsigned count = 0;
     int result = nvml->count(&count);
@@ -275,7 +481,7 @@ static bool add_devices(const struct nvml *nvml, bool processes, struct prb_gpus
         return refuse(nvml, result, "nvmlDeviceGetCount gave", err);
     bool good = true;
     for (unsigned i = 0; good && i < count && i < DEVICES_MAX; i++)
-        good = add_device(nvml, i, processes, out, err);
+        good = add_device(nvml, i, watches ? &watches[i] : NULL, processes, out, err);
     return good;
 }
 
@@ -296,6 +502,7 @@ static struct {
     pthread_mutex_t lock;
     bool wanted, begun;
     struct nvml nvml;
+    struct watch watches[DEVICES_MAX];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void prb_gpus_keep(void)
@@ -305,16 +512,23 @@ void prb_gpus_keep(void)
     pthread_mutex_unlock(&kept.lock);
 }
 
+static void end(void)
+{
+    for (size_t i = 0; i < DEVICES_MAX; i++)
+        end_watch(&kept.nvml, &kept.watches[i]);
+    kept.nvml.shutdown();
+    dlclose(kept.nvml.library);
+    kept.begun = false;
+}
+
 bool prb_gpus_nvml(bool processes, struct prb_gpus *out, struct prb_error *err)
 {
     pthread_mutex_lock(&kept.lock);
     kept.begun = kept.begun || begin(&kept.nvml, err);
-    bool good = kept.begun && add_devices(&kept.nvml, processes, out, err);
-    if (kept.begun && (!good || !kept.wanted)) { /* after an error it begins anew */
-        kept.nvml.shutdown();
-        dlclose(kept.nvml.library);
-        kept.begun = false;
-    }
+    struct watch *watches = kept.wanted ? kept.watches : NULL;
+    bool good = kept.begun && add_devices(&kept.nvml, watches, processes, out, err);
+    if (kept.begun && (!good || !kept.wanted)) /* after an error it begins anew */
+        end();
     pthread_mutex_unlock(&kept.lock);
     return good;
 }

@@ -46,7 +46,7 @@
     "timestamp:time\ngpu_id:integer\nuuid:text\nname:text\nbackend:text\ngpu_util:real\n"          \
     "mem_util:real\nmemory_used_mb:real\nmemory_total_mb:real\ntemperature_c:real\npower_w:real\n" \
     "energy_j:real\nsm_clock_mhz:integer\nmem_clock_mhz:integer\nthrottle:text\n"                  \
-    "ecc_errors:integer\n"
+    "ecc_errors:integer\nsm_active:real\nxid:integer\nnvlink_rx_mb:real\nnvlink_tx_mb:real\n"
 
 #define PRB_HOST_GPU_PROCESSES PRB_HOST_PREFIX "gpu_processes"
 #define PRB_HOST_GPU_PROCESSES_COLUMNS                                                             \

@@ -22,6 +22,13 @@ static const struct prb_column columns[] = {
     {"throttle", PRB_TEXT, "", "what lowers its clocks; NULL: nothing, or not known"},
     {"ecc_errors", PRB_INTEGER, "count",
      "of memory, not corrected, since the driver was loaded; NULL: not counted"},
+    {"sm_active", PRB_REAL, "%",
+     "of the time since the row before in which its SMs had work, the mean of all SMs; NULL: not a "
+     "collector's row, older than Hopper, or in MIG mode"},
+    {"xid", PRB_INTEGER, "",
+     "the last Xid error since the collector began; NULL: none seen, or not a collector's row"},
+    {"nvlink_rx_mb", PRB_REAL, "MB", "received since the driver was loaded, by all links"},
+    {"nvlink_tx_mb", PRB_REAL, "MB", "sent since the driver was loaded, by all links"},
     PRB_RESOLUTION_COLUMN,
     {0},
 };
@@ -55,6 +62,10 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_row_int_unless(rows, gpu->memory_clock, -1);
         prb_row_text(rows, gpu->throttle);
         prb_row_int_unless(rows, gpu->ecc_errors, -1);
+        prb_row_known(rows, gpu->sm_active);
+        prb_row_int_unless(rows, gpu->xid, -1);
+        prb_row_mb(rows, gpu->nvlink_received);
+        prb_row_mb(rows, gpu->nvlink_sent);
         prb_row_raw(rows);
     }
     return true;
