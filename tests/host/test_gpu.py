@@ -48,7 +48,16 @@ def test_what_the_driver_says(job, nvml):
     assert (first["sm_clock_mhz"], first["mem_clock_mhz"]) == (1980, 2619)
     assert first["throttle"] == "software thermal" and first["ecc_errors"] == 3
     assert (second["gpu_id"], second["throttle"], second["ecc_errors"]) == (1, None, None)
+    assert (first["nvlink_rx_mb"], first["nvlink_tx_mb"]) == (3072, 20480)
+    assert (second["nvlink_rx_mb"], second["nvlink_tx_mb"]) == (None, None)
+    assert (first["sm_active"], first["xid"]) == (None, None), "of one reading"
     assert query(job, "SELECT avg(gpu_util) AS mean FROM gpu_metrics WHERE timestamp > now() - 60") == [{"mean": 43.5}]
+
+
+def test_numbers_that_cannot_be(job, nvml):
+    nvml("nonsense")
+    for row in query(job, "SELECT nvlink_rx_mb, nvlink_tx_mb FROM gpu_metrics"):
+        assert row == {"nvlink_rx_mb": None, "nvlink_tx_mb": None}
 
 
 def test_who_uses_it(job, nvml):

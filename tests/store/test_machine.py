@@ -110,7 +110,7 @@ def test_a_killed_collector_loses_nothing_of_it(recorder, store):
 
 
 def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
-    gpus.pretend(monkeypatch, tmp_path, str(recorder.pid))
+    gpus.pretend(monkeypatch, tmp_path, "{} xid".format(recorder.pid))
     told = tmp_path / "told"
     monkeypatch.setenv("PRB_FAKE_NVML_TOLD", str(told))
     recorder.write("events", [(1, 0.5, "", 1.7e9)])
@@ -126,10 +126,49 @@ def test_gpus_are_kept_once_for_a_job(recorder, store, monkeypatch, tmp_path):
     assert len(kept) >= 4 and [row["gpu_id"] for row in kept] == [0, 1] * (len(kept) // 2)
     assert set(kept[0]) == set(now[0]) and {row["uuid"] for row in kept} == {row["uuid"] for row in now}
     assert all(row["gpu_util"] is None or 0 <= row["gpu_util"] <= 100 for row in kept)
+    grown = query(file, "SELECT sm_active, xid, nvlink_rx_mb, nvlink_tx_mb FROM gpu_metrics WHERE gpu_id = 0 ORDER BY timestamp")
+    links = {"nvlink_rx_mb": 3072, "nvlink_tx_mb": 20480}
+    assert grown[0] == dict(links, sm_active=None, xid=None), "nothing is known of before the first reading"
+    assert grown[1:] == [dict(links, sm_active=37.5, xid=79)] * (len(grown) - 1)
+    others = query(file, "SELECT DISTINCT sm_active, xid, nvlink_rx_mb, nvlink_tx_mb FROM gpu_metrics WHERE gpu_id = 1")
+    assert others == [dict.fromkeys(grown[0])]
     same = query(file, "SELECT device_id AS gpu_id, gpu_util_pct AS gpu_util, power_w FROM gpu.utilization ORDER BY ts, device_id")
     assert same == [{name: row[name] for name in ("gpu_id", "gpu_util", "power_w")} for row in kept]
     users = query(file, "SELECT DISTINCT gpu_id, gpu_pid, memory_mb, sm_util FROM gpu_processes WHERE gpu_pid = {}".format(recorder.pid))
     assert users == [{"gpu_id": 0, "gpu_pid": recorder.pid, "memory_mb": 512, "sm_util": 63}]
+
+
+FIRST_COLUMNS = ("timestamp:time\ngpu_id:integer\nuuid:text\nname:text\nbackend:text\ngpu_util:real\nmem_util:real\nmemory_used_mb:real\n"
+                 "memory_total_mb:real\ntemperature_c:real\npower_w:real\nenergy_j:real\nsm_clock_mhz:integer\nmem_clock_mhz:integer\n"
+                 "throttle:text\necc_errors:integer")
+
+
+def test_gpus_as_a_first_collector_kept_them(recorder, store, monkeypatch, tmp_path):
+    """Its rows have fewer columns; those that a later collector adds are NULL there."""
+    recorder.write("probing_host_gpus", [(1.7e9, 0, "GPU-0", "NVIDIA Fake 9000", "nvml", 12) + (None,) * 10], FIRST_COLUMNS)
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    gpus.pretend(monkeypatch, tmp_path, "xid")
+    collector = store.collect()
+    wait_for(recorder.pid, "SELECT timestamp FROM gpu_metrics WHERE sm_active IS NOT NULL", 1)
+    store.stop(collector)
+    recorder.end()
+    (file,) = store.files()
+    rows = query(file, "SELECT gpu_util, sm_active, xid, nvlink_tx_mb FROM gpu_metrics WHERE gpu_id = 0 ORDER BY timestamp")
+    assert rows[0] == {"gpu_util": 12, "sm_active": None, "xid": None, "nvlink_tx_mb": None}
+    assert rows[-1] == {"gpu_util": 87, "sm_active": 37.5, "xid": 79, "nvlink_tx_mb": 20480}
+
+
+def test_gpus_of_an_old_driver(recorder, store, monkeypatch, tmp_path):
+    """It lacks the functions, so a collector's rows have NULL there, too."""
+    recorder.write("events", [(1, 0.5, "", 1.7e9)])
+    gpus.pretend(monkeypatch, tmp_path, library="host/nvml_old.so")
+    collector = store.collect()
+    wait_for(recorder.pid, "SELECT DISTINCT timestamp FROM gpu_metrics", 4)
+    store.stop(collector)
+    (file,) = store.files()
+    rows = query(file, "SELECT name, sm_active, xid, nvlink_rx_mb, nvlink_tx_mb FROM gpu_metrics")
+    assert len(rows) >= 3
+    assert all(row == dict(dict.fromkeys(row), name="NVIDIA Fake 100") for row in rows)
 
 
 def test_the_interval_and_none(recorder, store, monkeypatch):
