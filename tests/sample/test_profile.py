@@ -278,6 +278,7 @@ def wait():
     begun.release()
     lock.acquire()
 def busy():
+    os.write(1, b"busy\\n")
     while True:
         pass
 for _ in range(40):
@@ -297,6 +298,7 @@ def test_one_of_many_runs(any_python, tmp_path):
     try:
         target.child.stdin.write(b"\n")
         target.child.stdin.flush()
+        assert target.line() == "busy"
         told = profile(target.pid, tmp_path / "p.txt", "--function", seconds=2, least=60)
         all_told = profile(target.pid, tmp_path / "all.txt", "--idle", "--threads")
         stays_told = profile(target.pid, tmp_path / "all.db", "--idle")

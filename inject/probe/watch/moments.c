@@ -198,8 +198,7 @@ static void flush(bool rests)
 /* With the lock: the values that were read are those of a step. */
 static void hold(int64_t step, unsigned micro_step, unsigned arming)
 {
-    if (step != held.row.step || arming != held.row.arming)
-        flush(false);
+    flush(false);
     held.row = (struct row){.time = prb_clock_epoch_ns(),
                             .step = step,
                             .micro_step = micro_step,
