@@ -34,8 +34,9 @@ static const struct prb_column columns[] = {
 static int64_t ns(double seconds) { return (int64_t)prb_round(seconds * 1e9); }
 
 static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
-                    const struct prb_usage_count *after)
+                    const struct prb_usage_count *after, double gil_pct)
 {
+    (void)gil_pct;
     struct prb_usage_rate rate = prb_usage_between(before, after);
     const struct prb_target *target = prb_rows_target(rows);
     int64_t user = ns(rate.user * rate.seconds / 100),
@@ -121,7 +122,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     }
     bool switches =
         prb_rows_wants(rows, "delta_vol_ctxt") || prb_rows_wants(rows, "delta_invol_ctxt");
-    return prb_rows_usage(rows, switches, add_row, err);
+    return prb_rows_usage(rows, switches ? PRB_USAGE_SWITCHES : 0, add_row, err);
 }
 
 const struct prb_table prb_table_cpu_utilization = {

@@ -21,6 +21,9 @@ static const struct prb_column columns[] = {
     {"state", PRB_TEXT, "",
      "R running, S sleeping, D waiting for the disk, T stopped, t traced, Z ended"},
     {"wchan", PRB_TEXT, "", "the kernel's function that it waits in; NULL: none, or not shown"},
+    {"gil_pct", PRB_REAL, "%",
+     "of the looks since the row before, ten a second: the thread held the GIL. A query that "
+     "watches always looks, a collector with probing.gil=on; NULL: none did, or there is no GIL"},
     PRB_RESOLUTION_COLUMN,
     {"seconds", PRB_REAL, "s", "argument: how long to watch; 1 when not given", .hidden = true},
     {0},
@@ -33,7 +36,7 @@ static void add_mb(struct prb_rows *rows, int64_t before, int64_t after)
 }
 
 static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
-                    const struct prb_usage_count *after)
+                    const struct prb_usage_count *after, double gil_pct)
 {
     struct prb_usage_rate rate = prb_usage_between(before, after);
     prb_row_begin(rows);
@@ -52,6 +55,7 @@ static void add_row(struct prb_rows *rows, const struct prb_usage_count *before,
     add_mb(rows, before->written, after->written);
     prb_row_textn(rows, &after->state, 1);
     prb_row_wchan(rows, "wchan", after->tid);
+    prb_row_known(rows, gil_pct);
     prb_row_raw(rows);
 }
 
@@ -65,14 +69,17 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
             return true;
     }
     bool switches = prb_rows_wants(rows, "vol_ctxt") || prb_rows_wants(rows, "invol_ctxt");
-    return prb_rows_usage(rows, switches, add_row, err);
+    unsigned what =
+        (switches ? PRB_USAGE_SWITCHES : 0) | (prb_rows_wants(rows, "gil_pct") ? PRB_USAGE_GIL : 0);
+    return prb_rows_usage(rows, what, add_row, err);
 }
 
 const struct prb_table prb_table_system_usage = {
     .schema = "system",
     .name = "usage",
-    .doc = "CPU time, waiting for a CPU, faults and switches of the process and its threads, which "
-           "system.usage(seconds) watches as the query runs",
+    .doc =
+        "CPU time, waiting for a CPU, faults, switches and share of the GIL of the process and its "
+        "threads, which system.usage(seconds) watches as the query runs",
     .columns = columns,
     .needs_target = true,
     .timed = true,

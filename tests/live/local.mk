@@ -1,6 +1,6 @@
 # Programs of tests/targets under every CPython found; see pythons.py for which, and how to choose.
 PYTESTS += %D%/test_stacks.py %D%/test_states.py %D%/test_json.py %D%/test_torn.py %D%/test_torch.py %D%/test_native.py %D%/test_merge.py
-PYTESTS += %D%/test_tables.py %D%/test_tasks.py %D%/test_cores.py %D%/test_environment.py
+PYTESTS += %D%/test_tables.py %D%/test_tasks.py %D%/test_cores.py %D%/test_environment.py %D%/test_gil.py
 # Tensors and objects: tensor_dump prints what probing.h tells of them.
 check_PROGRAMS += %D%/tensor_dump
 tests_live_tensor_dump_LDADD = libprobing.la $(JANSSON_LIBS)

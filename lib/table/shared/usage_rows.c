@@ -6,37 +6,51 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "inspect/target.h"
+#include "inspect/gil_watch.h"
 #include "table/shared/duration.h"
 #include "table/shared/thread_columns.h"
 
 #define SECONDS 1.0
 #define NAP 0.05 /* s: how soon the end of a statement's time is noticed */
 
-static void watch(struct prb_rows *rows, double seconds)
+/* gil: NULL: it is not looked at. */
+static void watch(struct prb_rows *rows, double seconds, struct prb_gil_watch *gil)
 {
-    double until = prb_clock_s() + seconds;
-    for (double left; (left = until - prb_clock_s()) > 0 && prb_rows_in_time(rows);)
+    double until = prb_clock_s() + seconds, next_left = seconds;
+    for (double left; (left = until - prb_clock_s()) > 0 && prb_rows_in_time(rows);) {
+        if (gil && left <= next_left) {
+            prb_gil_watch_look(gil);
+            next_left = left - PRB_GIL_LOOK;
+        }
         nanosleep(&(struct timespec){.tv_nsec = (long)((left < NAP ? left : NAP) * 1e9)}, NULL);
+    }
 }
 
-bool prb_rows_usage(struct prb_rows *rows, bool switches, prb_usage_row_fn *row,
+bool prb_rows_usage(struct prb_rows *rows, unsigned what, prb_usage_row_fn *row,
                     struct prb_error *err)
 {
+    const bool switches = what & PRB_USAGE_SWITCHES;
     double seconds = SECONDS;
+    PRB_AUTO(prb_gil_shares) struct prb_gil_shares shares = {0};
     PRB_AUTO(prb_usage) struct prb_usage before = {0}, after = {0};
     if (!prb_rows_seconds(rows, &seconds, err) ||
         !prb_usage_read(prb_rows_target(rows)->proc, switches, NULL, &before, err))
         return false;
     struct prb_proc *proc = prb_rows_target(rows)->proc;
-    watch(rows, seconds);
+    PRB_AUTO(prb_gil_watch)
+    struct prb_gil_watch *gil =
+        what & PRB_USAGE_GIL ? prb_gil_watch_new(prb_rows_target(rows), NULL) : NULL;
+    watch(rows, seconds, gil);
     if (!prb_proc_check(proc, err) || !prb_usage_read(proc, switches, NULL, &after, err))
+        return false;
+    if (gil && !prb_gil_watch_take(gil, &shares, err))
         return false;
     prb_usage_settle(&before, &after);
     for (size_t i = 0; i < after.count; i++) {
-        const struct prb_usage_count *old = prb_usage_find(&before, after.items[i].tid);
+        pid_t tid = after.items[i].tid;
+        const struct prb_usage_count *old = prb_usage_find(&before, tid);
         if (old)
-            row(rows, old, &after.items[i]);
+            row(rows, old, &after.items[i], tid ? prb_gil_share_of(&shares, tid) : -1);
     }
     return true;
 }

@@ -5,14 +5,16 @@
 #include "host/usage.h"
 #include "sql/table.h"
 
-/* A row of one thread, or of the process (tid 0). */
+/* A row of one thread, or of the process (tid 0).  gil_pct: < 0: not known. */
 typedef void prb_usage_row_fn(struct prb_rows *rows, const struct prb_usage_count *before,
-                              const struct prb_usage_count *after);
+                              const struct prb_usage_count *after, double gil_pct);
 
 /* Watch for the argument "seconds", 1 when it is not given, and make a row of the process and of
  * each thread.  One that began meanwhile has none: nothing is known of its beginning.
- * switches: read those, too (host/usage.h). */
-bool prb_rows_usage(struct prb_rows *rows, bool switches, prb_usage_row_fn *row,
+ * what: a sum of these, which cost more. */
+#define PRB_USAGE_SWITCHES 1u /* host/usage.h */
+#define PRB_USAGE_GIL 2u      /* ten looks a second at who holds it */
+bool prb_rows_usage(struct prb_rows *rows, unsigned what, prb_usage_row_fn *row,
                     struct prb_error *err);
 
 /* A cell of how much a counter went up; NULL: it is not known. */
