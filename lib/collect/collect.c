@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/real.h"
 #include "collect/parts.h"
+#include "inspect/gil_watch.h"
 #include "store/folder.h"
 #include "store/keep.h"
 
@@ -19,6 +20,8 @@
 #define KEEP 600.0       /* s between two looks at what is too old */
 #define JOIN 3600.0      /* s: older chunks that are small are joined */
 #define IDLE_END 60.0    /* s without a process that records */
+
+#define LOOK_MS ((int)(PRB_GIL_LOOK * 1000)) /* between two at the GIL, where one wishes it */
 
 /* ---- only one ---- */
 
@@ -167,6 +170,9 @@ static bool wait_for_turn(struct state *state)
             seconds = prb_lesser(seconds, gpu);
     }
     int ms = (int)((state->failing ? TURN_FAILED : seconds) * 1000);
+    for (; prb_collect_gil_look(&state->collection) && ms > LOOK_MS; ms -= LOOK_MS)
+        if (poll(&end, 1, LOOK_MS) > 0)
+            return false;
     return poll(&end, 1, ms) <= 0;
 }
 

@@ -179,6 +179,7 @@ static void add_usage(const struct prb_collected *process, double now,
     put_count(&row, ns(after->system));
     put_integer(&row, whole, after->resident / 1024);
     put_integer(&row, whole, after->threads);
+    put_percent(&row, whole ? -1 : prb_collect_gil_share(process, after->tid));
     write_row(process, USAGE, &row);
 }
 
@@ -435,6 +436,7 @@ void prb_collect_hosts(struct prb_collection *collection)
         struct prb_memory_usage memory;
         bool has_memory = prb_memory_usage_read(process->host->proc, false, &process->host->status,
                                                 &memory, NULL);
+        prb_collect_gil(process, time);
         sample_usage(process, now, has_memory ? &memory : NULL);
         if (has_memory)
             add_memory(process, now, &memory, known ? &group : NULL);

@@ -67,6 +67,8 @@ struct prb_collected { /* one process that has a folder of rings */
                                           PROBING_CPU_SAMPLE_MS, _GPU_SAMPLE_MS; 0: there are none */
     uint64_t moved;                    /* rows, that the next prb_collection_move tells */
     struct prb_collect_host *host;     /* NULL: nothing is sampled */
+    bool wants_gil;                    /* as it wishes, else by PROBING_GIL */
+    struct prb_collect_gil *gil;       /* NULL: nobody looks at who holds it */
     bool host_failed;                  /* nor will be: it is not ours to see */
 };
 
@@ -130,6 +132,17 @@ bool prb_collection_search(struct prb_collection *collection, struct prb_error *
 /* prb_collect_rings of all.  False: err, of the last one that failed. */
 bool prb_collection_move(struct prb_collection *collection, bool all, uint64_t *rows_out,
                          struct prb_error *err);
+
+/* ---- gil.c: who holds the GIL ---- */
+
+/* One look at each process that wants_gil.  False: there is none. */
+bool prb_collect_gil_look(const struct prb_collection *collection);
+/* Before the threads of one are sampled: what the looks since the last sample said, or begin to
+ * look.  time: s, monotonic. */
+void prb_collect_gil(struct prb_collected *process, double time);
+/* Of a thread, in %; -1: not looked at. */
+double prb_collect_gil_share(const struct prb_collected *process, pid_t tid);
+void prb_collect_gil_free(struct prb_collect_gil *gil);
 
 /* ---- host.c: what the machine says of them ---- */
 

@@ -281,6 +281,8 @@ static bool move_one(struct prb_collection *collection, struct prb_collected *pr
         return true;
     prb_collect_host_free(process->host);
     process->host = NULL;
+    prb_collect_gil_free(process->gil);
+    process->gil = NULL;
     if (process->process.ended == 0)
         process->process.ended = prb_clock_epoch_s();
     if (!note(process, err)) {

@@ -29,6 +29,7 @@ void prb_collected_deinit(struct prb_collected *process)
     free(process->path);
     free((char *)process->process.command);
     prb_collect_host_free(process->host);
+    prb_collect_gil_free(process->gil);
     if (process->folder >= 0)
         close(process->folder);
     if (process->pidfd >= 0)

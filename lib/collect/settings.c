@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "collect/parts.h"
@@ -44,7 +45,17 @@ static double of_environment(enum prb_collect_what what)
     return !text || end == text || *end || !(ms >= 0 && ms < 1e9) ? SECONDS_DEFAULT : ms / 1e3;
 }
 
-static void take_intervals(struct prb_collected *process)
+static bool gil_of_environment(void)
+{
+    static const char *const words[] = {"on", "1", "true", "yes"};
+    const char *text = getenv("PROBING_GIL");
+    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static void take_samples(struct prb_collected *process)
 {
     static const enum prb_ring_setting settings[] = {[PRB_COLLECT_CPU] = PRB_RING_CPU_INTERVAL,
                                                      [PRB_COLLECT_GPU] = PRB_RING_GPU_INTERVAL};
@@ -53,13 +64,20 @@ static void take_intervals(struct prb_collected *process)
         double seconds = ms >= 0 ? (double)ms / 1e3 : of_environment((enum prb_collect_what)i);
         process->seconds[i] = seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
     }
+    int64_t gil = process->settings[PRB_RING_GIL];
+    process->wants_gil =
+        process->seconds[PRB_COLLECT_CPU] > 0 && (gil >= 0 ? gil > 0 : gil_of_environment());
+    if (!process->wants_gil) {
+        prb_collect_gil_free(process->gil);
+        process->gil = NULL;
+    }
 }
 
 void prb_collect_settings_begin(struct prb_collected *process)
 {
     for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
         process->settings[i] = -1;
-    take_intervals(process);
+    take_samples(process);
 }
 
 bool prb_collect_settings(struct prb_collected *process)
@@ -71,7 +89,7 @@ bool prb_collect_settings(struct prb_collected *process)
     if (st.st_ino != process->settings_inode ||
         memcmp(&st.st_mtim, &process->settings_time, sizeof st.st_mtim) != 0) {
         prb_ring_settings_read(process->folder, process->settings);
-        take_intervals(process);
+        take_samples(process);
         process->settings_inode = st.st_ino;
         process->settings_time = st.st_mtim;
         process->settings_told = false;

@@ -22,7 +22,8 @@
     "timestamp:time\nscope:text\nos_thread_id:integer\ncomm:text\ncpu_user_pct:real\n"             \
     "cpu_sys_pct:real\nwait_pct:real\nfaults:integer\nmajflt:integer\nvol_ctxt:integer\n"          \
     "invol_ctxt:integer\nread_mb:real\nwrite_mb:real\nstate:text\nwatched_ns:integer\n"            \
-    "user_ns:integer\nsys_ns:integer\nrss_kb:integer\nthread_count:integer\n"
+    "user_ns:integer\nsys_ns:integer\nrss_kb:integer\nthread_count:integer\n"                      \
+    "gil_pct:real\n"
 
 #define PRB_HOST_MEMORY PRB_HOST_PREFIX "memory"
 #define PRB_HOST_MEMORY_COLUMNS                                                                    \

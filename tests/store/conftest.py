@@ -30,9 +30,9 @@ class Store:
         """How many rows it moved."""
         return int(probing("collect", "--once").stdout.split()[0])
 
-    def collect(self):
+    def collect(self, *before):
         """A collector in the foreground of its own."""
-        child = subprocess.Popen([PROBING, "collect"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        child = subprocess.Popen([*before, PROBING, "collect"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
         self.children.append(child)
         return child
 

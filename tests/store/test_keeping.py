@@ -72,6 +72,17 @@ def test_samples_become_one_a_minute_and_one_an_hour(recorder, store, monkeypatc
     assert all(abs(row["cpu_user_pct"] - 29.5 - row["os_thread_id"]) < 1.5 for row in hours)
 
 
+def test_files_of_an_older_schema(recorder, store, forever):
+    """What a later release samples, too, is NULL in the rows of before, and one table with those of after."""
+    for columns, more in ((USAGE, ()), (USAGE + "\ngil_pct:real", (62.5,))):
+        writer = recorder.write("probing_host_usage", [(NOW + len(more), "thread", 11, "python", 1.0, 2, 3, None) + more], columns=columns)
+        store.collect_once()
+        writer.kill()
+    (file,) = store.files()
+    kept = query(file, "SELECT cpu_user_pct, gil_pct FROM system.usage ORDER BY timestamp")
+    assert kept == [{"cpu_user_pct": 1.0, "gil_pct": None}, {"cpu_user_pct": 1.0, "gil_pct": 62.5}]
+
+
 def test_module_calls_become_one_a_minute_and_the_rest_stays(recorder, store, forever):
     rows = []
     for step in range(600):

@@ -1,6 +1,7 @@
 """Settings of a live job, which its collector follows without a restart of either."""
 
 import os
+import shutil
 import sqlite3
 import time
 
@@ -132,7 +133,70 @@ def test_gpus(job, store, monkeypatch, tmp_path):
     store.stop(collector)
 
 
+SHARES = "SELECT timestamp, os_thread_id, gil_pct FROM system.usage WHERE scope = 'thread'"
+SPIN = b"threading.Thread(target=lambda: all(map(lambda _: sum(range(1000000)), iter(int, 1))), daemon=True).start()\n"
+
+
+def threads_of(pid):
+    return set(map(int, os.listdir("/proc/{}/task".format(pid))))
+
+
+def shares_since(job, moment):
+    """{thread: its shares in the rows after that}"""
+    found = {}
+    for row in query(job.pid, SHARES):
+        if row["timestamp"] > moment:
+            found.setdefault(row["os_thread_id"], []).append(row["gil_pct"])
+    return found
+
+
+def looks(log, begin):
+    """What a collector that strace follows did to look at the GIL, from there in the log: its short waits, and its reads of memory."""
+    return [line for line in log.read_text()[begin:].splitlines() if "process_vm_readv" in line or ", 100)" in line]
+
+
+def all_null(shares):
+    return {share for of_thread in shares.values() for share in of_thread} == {None}
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_gil(job, store, tmp_path):
+    """On: the thread that computes has it, the others do not.  Off, before and after: NULL, and the collector does not wake for it."""
+    before = threads_of(job.pid)
+    job.child.stdin.write(SPIN)
+    job.child.stdin.flush()
+    wait_until(lambda: threads_of(job.pid) - before)
+    (spin,) = threads_of(job.pid) - before
+    log = tmp_path / "calls"
+    collector = store.collect("strace", "-D", "-o", str(log), "-e", "trace=poll,process_vm_readv")
+    wait_until(lambda: len(shares_since(job, 0).get(spin, [])) >= 3)
+    assert all_null(shares_since(job, 0)) and not looks(log, 0)
+    assert config(job, "probing.gil=on") == "probing.gil = on\n"
+    wait_until(lambda: len([share for share in shares_since(job, 0)[spin] if share is not None]) >= 4)
+    told = {thread: [share for share in shares if share is not None] for thread, shares in shares_since(job, 0).items()}
+    assert looks(log, 0)
+    config(job, "probing.gil=off")
+    off = time.time()
+    wait_until(lambda: len(shares_since(job, off).get(spin, [])) >= 2)  # the first one's time may be before the collector saw it
+    off, quiet = time.time(), log.stat().st_size
+    wait_until(lambda: len(shares_since(job, off).get(spin, [])) >= 2)
+    assert all_null(shares_since(job, off)) and not looks(log, quiet)
+    store.stop(collector)
+    means = {thread: sum(shares) / len(shares) for thread, shares in told.items() if shares}
+    assert means.pop(spin) >= 70 and len(means) >= 2 and max(means.values()) <= 20, told
+
+
+def test_gil_by_the_collector_s_environment(job, store, monkeypatch):
+    """What the job itself says is above it."""
+    monkeypatch.setenv("PROBING_GIL", "on")
+    collector = store.collect()
+    wait_until(lambda: [share for share in shares_since(job, 0).get(job.pid, []) if share is not None])
+    config(job, "probing.gil=off")
+    wait_until(lambda: query(job.pid, SHARES + " ORDER BY timestamp DESC LIMIT 1")[0]["gil_pct"] is None)
+    store.stop(collector)
+
+
 def test_refused(job):
-    for word in "probing.cpu.sample_interval=fast", "probing.store_raw=-1", "probing.store_memory=1 apple":
+    for word in "probing.cpu.sample_interval=fast", "probing.store_raw=-1", "probing.store_memory=1 apple", "probing.gil=often":
         done = probing(job.pid, "config", word, check=False)
         assert done.returncode != 0 and word.split("=")[0] in done.stderr

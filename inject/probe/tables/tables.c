@@ -45,7 +45,7 @@ static void tell_settings(void)
     for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++) {
         const char *key = prb_ring_setting_keys[i];
         double number = prb_settings_given(key) ? prb_settings_number(key, -1) : -1;
-        bool is_time = i != PRB_RING_STORE_MEMORY;
+        bool is_time = i != PRB_RING_STORE_MEMORY && i != PRB_RING_GIL;
         values[i] = number < 0 ? -1 : (int64_t)(is_time ? number * 1e3 + 0.5 : number);
         any = any || values[i] >= 0;
     }
