@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/words.h"
@@ -93,17 +92,6 @@ static void attach(const struct prb_run *run)
     prb_out_note(text);
 }
 
-/* As the package's start-up hook does it; the program may have none. */
-static bool wants_store(void)
-{
-    static const char *const on[] = {"on", "1", "true", "yes"};
-    const char *text = getenv("PROBING_STORE");
-    for (size_t i = 0; text && i < sizeof on / sizeof *on; i++)
-        if (strcasecmp(text, on[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool run_launch(const struct prb_run *run, struct prb_error *err)
 {
     PRB_AUTO_FREE char **words = calloc(run->argument_count + 1, sizeof *words);
@@ -116,7 +104,8 @@ static bool run_launch(const struct prb_run *run, struct prb_error *err)
             return false;
     if (run->options[CLUSTER].count)
         attach(run);
-    if (wants_store())
+    /* As the package's start-up hook does it; the program may have none. */
+    if (prb_words_is_on(getenv("PROBING_STORE")))
         prb_start_collector(getpid());
     if (!preload(err) || !offer_nccl(err) ||
         !set_variable("PROBING", run->options[RECURSIVE].count ? "nested" : "followed", err))

@@ -2,6 +2,7 @@
 #include "base/words.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool prb_words_have(const char *list, const char *word)
 {
@@ -20,4 +21,13 @@ size_t prb_words_suffix(const char *list, const char *path)
             longest = n;
     }
     return longest;
+}
+
+bool prb_words_is_on(const char *text)
+{
+    static const char *const on[] = {"on", "1", "true", "yes"};
+    for (size_t i = 0; text && i < sizeof on / sizeof *on; i++)
+        if (strcasecmp(text, on[i]) == 0)
+            return true;
+    return false;
 }

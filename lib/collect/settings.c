@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
+#include "base/words.h"
 #include "collect/parts.h"
 
 #define SECONDS_DEFAULT 1.0
@@ -45,16 +45,6 @@ static double of_environment(enum prb_collect_what what)
     return !text || end == text || *end || !(ms >= 0 && ms < 1e9) ? SECONDS_DEFAULT : ms / 1e3;
 }
 
-static bool gil_of_environment(void)
-{
-    static const char *const words[] = {"on", "1", "true", "yes"};
-    const char *text = getenv("PROBING_GIL");
-    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(text, words[i]) == 0)
-            return true;
-    return false;
-}
-
 static void take_samples(struct prb_collected *process)
 {
     static const enum prb_ring_setting settings[] = {[PRB_COLLECT_CPU] = PRB_RING_CPU_INTERVAL,
@@ -65,8 +55,8 @@ static void take_samples(struct prb_collected *process)
         process->seconds[i] = seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
     }
     int64_t gil = process->settings[PRB_RING_GIL];
-    process->wants_gil =
-        process->seconds[PRB_COLLECT_CPU] > 0 && (gil >= 0 ? gil > 0 : gil_of_environment());
+    process->wants_gil = process->seconds[PRB_COLLECT_CPU] > 0 &&
+                         (gil >= 0 ? gil > 0 : prb_words_is_on(getenv("PROBING_GIL")));
     if (!process->wants_gil) {
         prb_collect_gil_free(process->gil);
         process->gil = NULL;
