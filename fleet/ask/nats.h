@@ -17,9 +17,11 @@
 #define PRB_NATS_SLICE 0.05 /* s: between two looks at what else may have happened */
 #define PRB_NATS_DOUBT_AGAIN                                                                       \
     0.5 /* s, until who does not answer is asked again whether it is there */
-/* s without a sign of life, after which a host is not waited for: where its agent told nothing when hosts were found;
- * where it gave a sign of life to this question, and gives no more. */
-#define PRB_NATS_QUIET 0.5
+/* s without a sign of life, after which a host is not waited for: since hosts were asked to tell of themselves, so
+ * that it costs a command 0.5 in all; the same, where it gave none at the last question either; where it gave one to
+ * this question, and gives no more. */
+#define PRB_NATS_QUIET 0.4
+#define PRB_NATS_QUIET_AGAIN 0.1
 #define PRB_NATS_QUIET_LATER 3.0
 
 /* Which message an answer answers: its kind, and the number of a host. */
@@ -38,7 +40,8 @@ struct prb_nats_host {
     char name[80];             /* unique among hosts */
     char job[PRB_BUS_TOKEN];   /* one of its jobs, as a part of subjects; "": none */
     bool told, listed, absent; /* of itself; in the roster; the server has lost it */
-    bool quiet; /* it gave no sign of life, at this question or the last, and is not waited for */
+    bool quiet;                /* it gave no sign of life, and is not waited for */
+    bool was_quiet;            /* the same of the last question */
     struct prb_roster_entry entry;
     double clock, clock_error; /* s: its clock less ours */
     double ago; /* s: so old was its entry in the roster, where it does not tell of itself */

@@ -100,16 +100,22 @@ static void take_found(struct finding *finding, const struct prb_bus_message *me
     }
 }
 
-/* Who gives no sign of life is asked all the same, as it may only be slow. */
-static bool is_quiet(const struct prb_nats_host *host, double now, double limit)
-{
-    return host->quiet || (host->heard <= 0 && host->began > 0 && now > host->began + limit);
-}
-
 /* Where others are slow, so may one be that has not told yet. */
 static double patience(const struct finding *finding, double least)
 {
     return least > 3 * finding->slowest ? least : 3 * finding->slowest;
+}
+
+/*
+ * Who gives no sign of life is asked all the same, as it may only be slow: its answer counts where
+ * it comes while others work on theirs, but here and there it is waited for only once.
+ */
+static bool is_quiet(const struct finding *finding, struct prb_nats_host *host, double now)
+{
+    double least = host->was_quiet ? PRB_NATS_QUIET_AGAIN : PRB_NATS_QUIET;
+    host->quiet =
+        host->heard <= 0 && host->began > 0 && now > finding->began + patience(finding, least);
+    return host->quiet;
 }
 
 /* Whether a host told, or the roster says, that the job runs that is asked for; any, where none is named. */
@@ -127,7 +133,7 @@ static bool is_found(const struct prb_nats *nats)
 static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_error *err)
 {
     struct prb_nats *nats = finding->nats;
-    double now = prb_clock_s(), limit = patience(finding, PRB_NATS_QUIET);
+    double now = prb_clock_s();
     /* A machine that is slow gets no flood of questions beside. */
     double pause = PRB_NATS_SLICE > finding->slowest ? PRB_NATS_SLICE : finding->slowest;
     bool found = is_found(nats);
@@ -137,7 +143,7 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
         if (host->told || host->absent || !host->listed)
             continue;
         /* The job that nobody has told of may be this one's. */
-        *waits_out += !found || !is_quiet(host, now, limit);
+        *waits_out += !is_quiet(finding, host, now) || !found;
         if (now < finding->last + pause || now < host->doubt)
             continue;
         if (host->job[0]) {

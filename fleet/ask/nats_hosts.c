@@ -45,7 +45,7 @@ struct prb_nats_host *prb_nats_add_host(struct prb_nats *nats, const char *key)
     memmove(nats->sorted + at + 1, nats->sorted + at, (nats->count - at) * sizeof *nats->sorted);
     host->number = (unsigned)nats->count;
     snprintf(host->key, sizeof host->key, "%s", key);
-    host->quiet = was_quiet(nats, key);
+    host->was_quiet = was_quiet(nats, key);
     nats->sorted[at] = nats->hosts[nats->count++] = host;
     return host;
 }

@@ -358,6 +358,27 @@ def test_cut_off(cluster):
     until(cluster, lambda found: found["answered"] == "0-3")
 
 
+def test_cut_off_costs(cluster):
+    """Half a second, where somebody asks all the time, so that the server does not ask the host itself."""
+
+    def fastest():
+        began, seconds = time.monotonic(), []
+        for _ in range(4):
+            cluster.coverage()
+            seconds.append(time.monotonic() - began)
+            began += seconds[-1]
+        return min(seconds)
+
+    whole = fastest()
+    cluster.hosts.cut(2)
+    try:
+        cut = fastest()
+    finally:
+        cluster.hosts.join(2)
+    assert cut - whole <= 0.5 + 3 * whole  # where a host that is there is slow, one that is not is waited for longer
+    until(cluster, lambda found: found["answered"] == "0-3")
+
+
 def wait_dead(pid):
     """Until it is a zombie, which its parent may be kept from waiting for."""
     end = time.monotonic() + DEADLINE
@@ -571,6 +592,6 @@ def test_launch(cluster):
 
 
 def test_launch_without_a_bus(cluster):
-    """The job runs all the same."""
-    done = cluster.at(cluster.hosts.hub, "--bus", "/nowhere", "launch", "--cluster", "true")
+    """The job runs all the same.  The hub has this machine's processes: another test's agent is found by a lock in the usual folder."""
+    done = cluster.at(cluster.hosts.hub, "--bus", "/nowhere", "launch", "--cluster", "true", PROBING_DATA_DIR=cluster.bus.home)
     assert done.returncode == 0 and "note: this host is not on the bus" in done.stderr, done.stderr
