@@ -451,14 +451,28 @@ static void leave(bool counted)
     pthread_mutex_unlock(&lock);
 }
 
+/* A request line, RFC 9112 section 3.  A browser sends any word as the method where the page's name
+ * means this machine (DNS rebinding), and a proxy passes it on; both speak for somebody else. */
+static bool is_http(const struct session *session, const char *line)
+{
+    const char *version = strrchr(line, ' ');
+    if (!version || strncmp(version, " HTTP/", 6) != 0)
+        return false;
+    prb_log_file_add(session->serve->log, "refused %s: HTTP of an unknown method: %.80s",
+                     session->guest->peer.name, line);
+    return true;
+}
+
 static void *serve(void *context)
 {
     struct session *session = context;
+    bool first = true;
     session->until = prb_clock_s() + PRB_STRANGER_SECONDS;
     session->ended = session->grants && !let_in(session);
     for (char *line; !session->ended && (line = next_line(session));) {
         session->until = prb_clock_s() + 30; /* for a reader to take an answer of ours */
-        bool more = answer(session, line);
+        bool more = !(first && is_http(session, line)) && answer(session, line);
+        first = false;
         free(line);
         if (!more)
             break;

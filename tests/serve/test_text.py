@@ -124,6 +124,17 @@ def test_python_without_a_grant(server, job):
     assert server.text("pid {}".format(job.pid), "1 + 1", tcp=False) == "2\n"  # the Unix socket may do everything
 
 
+@pytest.mark.parametrize("tcp", [True, False], ids=["tcp", "unix"])
+@pytest.mark.parametrize("method", ["x", "patch", "PROPFIND", "bt", "print(1) or"])
+def test_a_method_that_nobody_knows(granted, job, tmp_path, method, tcp):
+    """A browser sends any word as the method to its page's own origin, and a proxy passes it on: no line of such a request is one of ours."""
+    made = tmp_path / "made"
+    asked = "{} / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 99\r\n\r\npid {}\nopen({!r}, 'w').close()\nbt\n".format(method, job.pid, str(made))
+    assert granted.raw(asked.encode(), tcp=tcp, end=True) == b"" and not made.exists()
+    granted.raw(asked.split("\r\n\r\n")[1].encode(), tcp=tcp, end=True)
+    assert made.exists(), "the lines themselves are Python"
+
+
 def test_control_characters(server):
     for line in ("list\x1b[31m", "li\x07st", "\x7f"):
         assert "control characters" in server.text("help", line)
