@@ -43,6 +43,8 @@ static const struct {
     {SIGFPE, FPE_FLTDIV, "division by zero"},
     {SIGILL, ILL_ILLOPC, "illegal instruction"},
     {SIGILL, ILL_ILLOPN, "illegal operand"},
+    {SIGTRAP, TRAP_BRKPT, "a trap of the program's own"},
+    {SIGTRAP, SI_KERNEL, "a trap of the program's own"}, /* int3 */
 };
 
 static void add_line(struct prb_buf *out, const char *key, const char *value)

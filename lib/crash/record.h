@@ -16,7 +16,8 @@
 #define PRB_CRASH_REASON_MAX 512
 
 /* The signals that may be reported, signal(7). */
-#define PRB_CRASH_SIGNALS(S) S(SIGSEGV) S(SIGBUS) S(SIGFPE) S(SIGILL) S(SIGABRT) S(SIGTERM)
+#define PRB_CRASH_SIGNALS(S)                                                                       \
+    S(SIGSEGV) S(SIGBUS) S(SIGFPE) S(SIGILL) S(SIGTRAP) S(SIGABRT) S(SIGTERM)
 
 /* "SIGSEGV"; NULL: none of them.  Within a signal handler, too. */
 static inline const char *prb_crash_signal_name(int number)

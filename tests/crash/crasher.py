@@ -103,6 +103,7 @@ WAYS = {
     "abort": faults.fault_abort,
     "divide": faults.fault_divide,
     "illegal": faults.fault_illegal,
+    "trap": faults.fault_trap,
     "bus": truncated,
     "stack": lambda: faults.fault_recurse(0),
     "stack-thread": overflow_in_thread,

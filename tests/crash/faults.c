@@ -24,7 +24,25 @@ void fault_divide(void)
 #endif
 }
 
-void fault_illegal(void) { __builtin_trap(); }
+/* x86-64: ud2, which __builtin_trap() is there.  AArch64: udf; its __builtin_trap() is brk. */
+void fault_illegal(void)
+{
+#ifdef __aarch64__
+    __asm__ volatile(".inst 0");
+#else
+    __builtin_trap();
+#endif
+}
+
+/* After int3 a process goes on, at brk it stays. */
+void fault_trap(void)
+{
+#ifdef __aarch64__
+    __builtin_trap();
+#else
+    __asm__ volatile("int3");
+#endif
+}
 
 /* A stack overflow of this thread.  Frames are smaller than the page that guards it: none reaches beyond. */
 int fault_recurse(int depth)

@@ -27,7 +27,7 @@ WHERE = {}  # of a dump: where the files of its process are, when it is not here
 # How it ends: the signal, or with 0 by itself.
 ENDS = {
     "null": signal.SIGSEGV, "gil": signal.SIGSEGV, "abort": signal.SIGABRT, "divide": signal.SIGFPE,
-    "illegal": signal.SIGILL, "bus": signal.SIGBUS, "stack": signal.SIGSEGV, "stack-thread": signal.SIGSEGV,
+    "illegal": signal.SIGILL, "trap": signal.SIGTRAP, "bus": signal.SIGBUS, "stack": signal.SIGSEGV, "stack-thread": signal.SIGSEGV,
     "thread": signal.SIGSEGV, "many": signal.SIGSEGV, "kill": signal.SIGSEGV, "malloc": signal.SIGABRT,
     "terminate": signal.SIGABRT, "closed": signal.SIGSEGV,
 }

@@ -31,8 +31,13 @@ struct taken {
 };
 
 static struct taken signals[] = {
-    {SIGSEGV, NULL}, {SIGBUS, NULL},  {SIGFPE, NULL},
-    {SIGILL, NULL},  {SIGABRT, NULL}, {SIGTERM, "probing.crash_term"},
+    {SIGSEGV, NULL},
+    {SIGBUS, NULL},
+    {SIGFPE, NULL},
+    {SIGILL, NULL},
+    {SIGTRAP, NULL},
+    {SIGABRT, NULL},
+    {SIGTERM, "probing.crash_term"},
 };
 enum { COUNT = sizeof signals / sizeof *signals };
 

@@ -3,7 +3,8 @@
  * to the action that was there before, so that the end of the process is what it would have been.
  *
  * A fault repeats when the handler returns: the previous action is put back and gets it from the
- * kernel, registers and all.  A signal that was sent (abort(3), kill(2)) is sent again.
+ * kernel, registers and all.  A signal that was sent (abort(3), kill(2)) is sent again, and a trap,
+ * which the program has passed on x86-64.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -182,7 +183,7 @@ bool prb_crash_dump(enum prb_crash_kind kind, int signal, const siginfo_t *info,
 static bool repeats(int signal, const siginfo_t *info)
 {
     return info && info->si_code > 0 && signal != SIGABRT && signal != SIGTERM &&
-           !(signal == SIGBUS && info->si_code == BUS_MCEERR_AO);
+           signal != SIGTRAP && !(signal == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
 static void send_again(int signal, siginfo_t *info)
