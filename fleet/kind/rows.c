@@ -17,7 +17,8 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     if (!db || (first && !prb_rank_set_parse(first, &firsts, err)))
         return false;
     db->job_elsewhere = first && !prb_rank_set_has(&firsts, seat->member.rank);
-    return prb_rows_answer(db, args, seat->max_bytes - HEAD_BYTES, out, err);
+    size_t half = seat->max_bytes / 2, head = half < HEAD_BYTES ? half : HEAD_BYTES;
+    return prb_rows_answer(db, args, seat->max_bytes - head, out, err);
 }
 
 static bool at_root(const json_t *args, const struct prb_fleet_reply *reply, void *result,

@@ -213,11 +213,11 @@ class Asker:
         self.client.refused()
         self.number = time.time_ns()  # an agent answers an id once
 
-    def ask(self, kind, budget=30, ranks="", **args):
+    def ask(self, kind, budget=30, ranks="", max_bytes=None, **args):
         self.number += 1
         id_ = "{:032x}".format(self.number)
         self.client.publish("probing.v1.job.look.r.0", {"v": 1, "id": id_, "kind": kind, "job": "job", "ranks": ranks, "budget_ms": budget * 1000,
-                                                        "args": args}, "_INBOX.look.me.1")
+                                                        "max_bytes": max_bytes, "args": args}, "_INBOX.look.me.1")
         return id_
 
     def answer(self):
@@ -249,6 +249,14 @@ def test_a_profile_holds_up_nobody(asker):
         if sorted(order[:2]) == short:
             break
     assert sorted(order[:2]) == short
+
+
+def test_a_small_bound_is_one(asker):
+    """However little whoever asks takes: rows are not packed beyond it."""
+    for most in (1000, 100000):
+        asker.ask("rows", max_bytes=most, tables=[{"schema": "system", "name": "maps", "columns": ["start", "end"] * 20}] * 100)
+        told = asker.answer()[1]
+        assert {one["state"] for one in told["ranks"]} == {"answered"}, (most, told)  # it says what was too much
 
 
 def test_a_statement_holds_up_nobody(cluster, asker):
