@@ -10,6 +10,8 @@ PRB_DEFINE_AUTO(prb_cluster_hosts, struct prb_cluster_hosts, prb_cluster_hosts_d
 
 #define CELLS_MAX 8
 
+static const char user[] = "user";
+
 /* Where rows go: to a table for people, or, with --format, as rows of SQL do. */
 struct listing {
     struct prb_grid *grid;
@@ -90,12 +92,17 @@ static bool end(struct listing *listing, struct prb_error *err)
     return good;
 }
 
+static bool same_job(const struct prb_fleet_member *a, const struct prb_fleet_member *b)
+{
+    return strcmp(a->job, b->job) == 0 && a->uid == b->uid;
+}
+
 /* "0-3,7" of a host; which may be none. */
-static char *ranks_of(const struct prb_cluster_host *host, const char *job)
+static char *ranks_of(const struct prb_cluster_host *host, const struct prb_fleet_member *of)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
     for (size_t i = 0; i < host->count; i++)
-        if (host->members[i].ended <= 0 && (!job || strcmp(host->members[i].job, job) == 0))
+        if (host->members[i].ended <= 0 && (!of || same_job(&host->members[i], of)))
             prb_rank_set_add(&ranks, host->members[i].rank, host->members[i].rank);
     return prb_rank_set_text(&ranks);
 }
@@ -137,12 +144,33 @@ static bool nodes(const struct prb_run *run, const struct prb_cluster_hosts *hos
     return end(&list, err);
 }
 
+/* The column with the user is left out of the table where all ranks are of one. */
+static size_t columns_of(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
+                         size_t columns)
+{
+    const char *format = run->options[PRB_CLUSTER_FORMAT].text;
+    const struct prb_fleet_member *first = NULL;
+    for (size_t i = 0; i < hosts->count; i++)
+        for (size_t k = 0; k < hosts->items[i].count; k++) {
+            first = first ? first : &hosts->items[i].members[k];
+            if (hosts->items[i].members[k].uid != first->uid)
+                return columns;
+        }
+    return format && strcmp(format, "table") != 0 ? columns : columns - 1;
+}
+
+static void add_user(struct listing *list, uid_t uid)
+{
+    if (list->names[list->columns - 1] == user)
+        add_number(list, (int)uid);
+}
+
 static bool ranks(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
                   struct prb_error *err)
 {
-    static const char *const names[] = {"job", "rank", "host", "pid", "state"};
+    static const char *const names[] = {"job", "rank", "host", "pid", "state", user};
     struct listing list = {0};
-    if (!begin(&list, run, names, sizeof names / sizeof *names, err))
+    if (!begin(&list, run, names, columns_of(run, hosts, sizeof names / sizeof *names), err))
         return false;
     for (size_t i = 0; i < hosts->count; i++) {
         const struct prb_cluster_host *host = &hosts->items[i];
@@ -155,6 +183,7 @@ static bool ranks(const struct prb_run *run, const struct prb_cluster_hosts *hos
             add_text(&list, one->refused[0]  ? one->refused
                             : one->ended > 0 ? "gone"
                                              : state_of(host));
+            add_user(&list, one->uid);
         }
     }
     return end(&list, err);
@@ -162,15 +191,16 @@ static bool ranks(const struct prb_run *run, const struct prb_cluster_hosts *hos
 
 static bool is_first(const struct prb_cluster_hosts *hosts, size_t host, size_t member)
 {
-    const char *job = hosts->items[host].members[member].job;
+    const struct prb_fleet_member *of = &hosts->items[host].members[member];
     for (size_t i = 0; i <= host; i++)
         for (size_t k = 0; k < (i == host ? member : hosts->items[i].count); k++)
-            if (strcmp(hosts->items[i].members[k].job, job) == 0)
+            if (same_job(&hosts->items[i].members[k], of))
                 return false;
     return true;
 }
 
-static void add_job(struct listing *list, const struct prb_cluster_hosts *hosts, const char *job)
+static void add_job(struct listing *list, const struct prb_cluster_hosts *hosts,
+                    const struct prb_fleet_member *of)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set all = {0};
     char name[140];
@@ -179,7 +209,7 @@ static void add_job(struct listing *list, const struct prb_cluster_hosts *hosts,
         bool here = false;
         for (size_t k = 0; k < hosts->items[i].count; k++) {
             const struct prb_fleet_member *one = &hosts->items[i].members[k];
-            if (strcmp(one->job, job) != 0 || one->ended > 0)
+            if (!same_job(one, of) || one->ended > 0)
                 continue;
             here = true;
             world = one->world_size > world ? one->world_size : world;
@@ -188,24 +218,25 @@ static void add_job(struct listing *list, const struct prb_cluster_hosts *hosts,
         on += here;
     }
     PRB_AUTO_FREE char *text = prb_rank_set_text(&all);
-    snprintf(name, sizeof name, "@%s", job);
+    snprintf(name, sizeof name, "@%s", of->job);
     add_text(list, name);
     add_number(list, world);
     add_number(list, on);
     add_text(list, text ? text : "");
+    add_user(list, of->uid);
 }
 
 static bool jobs(const struct prb_run *run, const struct prb_cluster_hosts *hosts,
                  struct prb_error *err)
 {
-    static const char *const names[] = {"job", "ranks", "hosts", "known"};
+    static const char *const names[] = {"job", "ranks", "hosts", "known", user};
     struct listing list = {0};
-    if (!begin(&list, run, names, sizeof names / sizeof *names, err))
+    if (!begin(&list, run, names, columns_of(run, hosts, sizeof names / sizeof *names), err))
         return false;
     for (size_t i = 0; i < hosts->count; i++)
         for (size_t k = 0; k < hosts->items[i].count; k++)
             if (is_first(hosts, i, k))
-                add_job(&list, hosts, hosts->items[i].members[k].job);
+                add_job(&list, hosts, &hosts->items[i].members[k]);
     return end(&list, err);
 }
 
@@ -227,7 +258,7 @@ bool prb_cli_cluster_print_own(struct prb_error *err)
     for (size_t i = 0; i < own.items[0].count; i++) {
         if (!is_first(&own, 0, i))
             continue;
-        PRB_AUTO_FREE char *text = ranks_of(&own.items[0], own.items[0].members[i].job);
+        PRB_AUTO_FREE char *text = ranks_of(&own.items[0], &own.items[0].members[i]);
         fputs(text && text[strspn(text, "0123456789")] ? "ranks " : "rank ", stdout);
         fputs(text ? text : "", stdout);
         fputs(" of @", stdout);

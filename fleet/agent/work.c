@@ -387,7 +387,8 @@ static bool may_see(const struct lane *lane, const struct prb_fleet_members *mem
                     const struct prb_fleet_request *request, struct prb_error *err)
 {
     for (size_t i = 0; i < members->count && !lane->work->options.all_users; i++)
-        if (members->items[i].uid != geteuid() && strcmp(members->items[i].job, request->job) == 0)
+        if (members->items[i].uid != geteuid() &&
+            prb_fleet_request_has_job(request, &members->items[i]))
             return prb_fail(err, PRB_PERMISSION,
                             "the job is of another user, and this host's agent "
                             "runs without --all-users");
@@ -457,7 +458,7 @@ one_member(const struct lane *lane, const struct prb_fleet_request *request, str
     const struct prb_fleet_members *members = prb_fleet_host_members(lane->host);
     for (size_t i = 0; i < members->count && prb_rank_set_size(&request->ranks) == 1; i++) {
         const struct prb_fleet_member *one = &members->items[i];
-        if (strcmp(one->job, request->job) != 0 || !prb_rank_set_has(&request->ranks, one->rank))
+        if (!prb_fleet_request_has(request, one))
             continue;
         if (one->refused[0])
             return PRB_NULL(prb_fail(err, PRB_USAGE, "%s", one->refused));

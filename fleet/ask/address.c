@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "fleet/fleet.h"
+#include "proc/job_name.h"
 
 bool prb_fleet_is(const char *word) { return word[0] == '@'; }
 
@@ -35,7 +36,10 @@ bool prb_fleet_address_parse(const char *word, struct prb_fleet_address *out, st
     if (!prb_fleet_is(word) || len - 1 >= sizeof out->job || (!colon && word[len - 1] == ':'))
         return prb_fail(err, PRB_USAGE, "\"%.80s\" is not @JOB or @JOB:RANKS, as @llama:0-7,12",
                         word);
-    memcpy(out->job, word + 1, len - 1);
+    PRB_AUTO_FREE char *name = strndup(word + 1, len - 1);
+    if (!name)
+        return prb_nomem(err);
+    prb_environment_text(name, out->job, sizeof out->job);
     out->local = strcmp(out->job, "local") == 0;
     if (out->local)
         out->job[0] = '\0';

@@ -34,8 +34,7 @@ struct asking {
 
 static bool has_rank(const struct asking *asking, const struct prb_fleet_member *one)
 {
-    return strcmp(one->job, asking->request->job) == 0 &&
-           (!asking->request->ranks.count || prb_rank_set_has(&asking->request->ranks, one->rank));
+    return prb_fleet_request_has(asking->request, one);
 }
 
 static void finish(struct asking *asking, struct prb_nats_host *host)

@@ -24,6 +24,8 @@ struct prb_fleet {
     struct prb_rank_set asked;
     double looked; /* by prb_clock_s */
     char job[128];
+    uid_t uid;      /* whose job it is */
+    char note[320]; /* "": none */
     struct prb_fleet_info info;
 };
 
@@ -111,6 +113,51 @@ static bool any_runs(const struct prb_fleet_members *all, const char *name)
     return false;
 }
 
+/* Once a user's job was chosen, that of another is none. */
+static bool is_meant(const struct prb_fleet *fleet, const struct prb_fleet_member *one,
+                     const char *name)
+{
+    return strcmp(one->job, name) == 0 && (!fleet->job[0] || one->uid == fleet->uid);
+}
+
+/* Of the jobs of one name each user sees the own one. */
+static void keep_own(struct prb_fleet *fleet, struct prb_fleet_members *all)
+{
+    size_t own = 0;
+    uid_t other = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].uid == geteuid())
+            own++;
+        else
+            other = all->items[i].uid;
+    if (!own || own == all->count)
+        return;
+    for (size_t i = 0, kept = 0; kept < own; i++)
+        if (all->items[i].uid == geteuid())
+            all->items[kept++] = all->items[i];
+    all->count = own;
+    snprintf(fleet->note, sizeof fleet->note,
+             "user %u has a job of this name, too: its ranks are "
+             "not asked",
+             (unsigned)other);
+}
+
+/* Jobs of one name are told apart by who asks alone. */
+static bool several(const struct prb_fleet_members *all, const struct prb_fleet_member *first,
+                    const struct prb_fleet_member *other, struct prb_error *err)
+{
+    if (strcmp(first->job, other->job) != 0) {
+        PRB_AUTO_FREE char *jobs = list_jobs(all);
+        prb_fail(err, PRB_USAGE, "there are several jobs");
+        return prb_error_remedy(err, "name one: %s", jobs ? jobs : "");
+    }
+    prb_fail(err, PRB_USAGE, "users %u and %u each have a job \"%s\"", (unsigned)first->uid,
+             (unsigned)other->uid, first->job);
+    return prb_error_remedy(err,
+                            "ask as one of them, who sees the own job: sudo -u '#%u' probing …",
+                            (unsigned)first->uid);
+}
+
 /* Keep those of the one job that is meant. */
 static bool choose(struct prb_fleet *fleet, struct prb_fleet_members *all, struct prb_error *err)
 {
@@ -118,19 +165,24 @@ static bool choose(struct prb_fleet *fleet, struct prb_fleet_members *all, struc
     const char *name = fleet->job[0] ? fleet->job : fleet->address.job;
     if (!fleet->over || any_runs(all, name))
         leave_over(all);
-    for (size_t i = 0; i < all->count; i++) {
-        if (*name && strcmp(all->items[i].job, name) != 0)
-            continue;
-        if (kept && !same_job(&all->items[0], &all->items[i])) {
-            PRB_AUTO_FREE char *jobs = list_jobs(all);
-            prb_fail(err, PRB_USAGE, "there are several jobs");
-            return prb_error_remedy(err, "name one: %s", jobs ? jobs : "");
-        }
-        all->items[kept++] = all->items[i];
-    }
+    fleet->note[0] = '\0';
+    for (size_t i = 1; i < all->count && !*name; i++)
+        if (strcmp(all->items[0].job, all->items[i].job) != 0)
+            return several(all, &all->items[0], &all->items[i], err);
+    name = *name || !all->count ? name : all->items[0].job;
+    for (size_t i = 0; i < all->count; i++)
+        if (is_meant(fleet, &all->items[i], name))
+            kept++;
     if (!kept)
         return no_job(fleet, all, err);
+    for (size_t i = 0, to = 0; to < kept; i++)
+        if (is_meant(fleet, &all->items[i], name))
+            all->items[to++] = all->items[i];
     all->count = kept;
+    keep_own(fleet, all);
+    for (size_t i = 1; i < all->count; i++)
+        if (all->items[i].uid != all->items[0].uid)
+            return several(all, &all->items[0], &all->items[i], err);
     return true;
 }
 
@@ -222,6 +274,10 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
     fleet->members = now;
     now = (struct prb_fleet_members){0};
     snprintf(fleet->job, sizeof fleet->job, "%s", fleet->members.items[0].job);
+    fleet->uid = fleet->members.items[0].uid;
+    if (fleet->transport->note[0])
+        snprintf(fleet->note + strlen(fleet->note), sizeof fleet->note - strlen(fleet->note),
+                 "%s%s", fleet->note[0] ? "\n" : "", fleet->transport->note);
     fleet->looked = prb_clock_s();
     fleet->info = (struct prb_fleet_info){
         .job = fleet->job,
@@ -231,7 +287,7 @@ static bool look(struct prb_fleet *fleet, struct prb_error *err)
         .members = fleet->members.items,
         .member_count = fleet->members.count,
         .asked = &fleet->asked,
-        .note = fleet->transport->note[0] ? fleet->transport->note : NULL,
+        .note = fleet->note[0] ? fleet->note : NULL,
     };
     return choose_ranks(fleet, err);
 }
@@ -463,6 +519,8 @@ bool prb_fleet_ask_within(struct prb_fleet *fleet, const struct prb_rank_set *ra
         !prb_coverage_begin(coverage_out, &asked, err))
         return false;
     request.budget = budget_of(fleet, wanted, budget);
+    request.of_user = true;
+    request.uid = fleet->uid;
     if (!take_ranks(fleet, wanted->of_host, coverage_out, &request.ranks))
         return prb_nomem(err);
     if (!request.ranks.count)

@@ -189,12 +189,6 @@ static void take_reply(struct work *work, struct prb_fleet_child *child)
 
 /* ---- asking ---- */
 
-static bool is_asked(const struct prb_fleet_request *request, const struct prb_fleet_member *member)
-{
-    return strcmp(member->job, request->job) == 0 &&
-           (!request->ranks.count || prb_rank_set_has(&request->ranks, member->rank));
-}
-
 static void ask_child(struct prb_fleet_host *host, struct work *work, const char *text,
                       const struct prb_fleet_member *member)
 {
@@ -224,7 +218,7 @@ static void ask_one(struct prb_fleet_host *host, struct work *work, const char *
 
 static void add_whole(struct work *work, const struct prb_fleet_member *member)
 {
-    if (!is_asked(work->request, member))
+    if (!prb_fleet_request_has(work->request, member))
         return;
     for (size_t i = 0; i < work->all_count; i++)
         if (work->all[i]->rank == member->rank)
@@ -305,10 +299,11 @@ static bool ask_all(struct prb_fleet_host *host, struct work *work, struct prb_e
     if (!text || !work->children || !work->reply.states || !work->reply.parts)
         return prb_nomem(err);
     for (size_t i = 0; i < members->count; i++)
-        if (is_asked(work->request, &members->items[i]) && !child_of(host, &members->items[i]))
+        if (prb_fleet_request_has(work->request, &members->items[i]) &&
+            !child_of(host, &members->items[i]))
             return prb_nomem(err);
     for (size_t i = 0; i < members->count; i++)
-        if (is_asked(work->request, &members->items[i]))
+        if (prb_fleet_request_has(work->request, &members->items[i]))
             ask_one(host, work, text, &members->items[i]);
     return true;
 }

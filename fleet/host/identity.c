@@ -42,7 +42,7 @@ static void describe(const struct prb_process *process, const char *environment,
                                      .pid = process->pid,
                                      .uid = process->uid,
                                      .started = process->started};
-    snprintf(out->role, sizeof out->role, "%s", role ? role : "");
+    prb_environment_text(role ? role : "", out->role, sizeof out->role);
     if (folder && *folder == '/' && strlen(folder) < sizeof out->crash_dir)
         strcpy(out->crash_dir, folder);
     if (!prb_job_name(environment, len, out->job, sizeof out->job))

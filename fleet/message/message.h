@@ -19,6 +19,8 @@ struct prb_fleet_request {
     char id[PRB_FLEET_ID];
     const struct prb_fleet_kind *kind;
     char job[128];
+    bool of_user; /* else the job of any user, as who asks does not say it */
+    uid_t uid;
     struct prb_rank_set ranks; /* empty: all of the job */
     double budget;             /* s, from when it is received */
     size_t max_bytes;          /* of one host's reply */
@@ -29,6 +31,11 @@ PRB_DEFINE_AUTO(prb_fleet_request, struct prb_fleet_request, prb_fleet_request_d
 /* With a fresh id. */
 bool prb_fleet_request_new(const struct prb_fleet_kind *kind, const char *job, const char *args,
                            struct prb_fleet_request *out, struct prb_error *err);
+/* Whether it is for a rank of this job, or for this rank of it. */
+bool prb_fleet_request_has_job(const struct prb_fleet_request *request,
+                               const struct prb_fleet_member *member);
+bool prb_fleet_request_has(const struct prb_fleet_request *request,
+                           const struct prb_fleet_member *member);
 /* The text is the caller's. */
 char *prb_fleet_request_text(const struct prb_fleet_request *request, struct prb_error *err);
 /* Errors: CORRUPT, UNSUPPORTED (kind or version). */

@@ -53,6 +53,20 @@ bool prb_fleet_request_new(const struct prb_fleet_kind *kind, const char *job, c
     return parse_args(args, &out->args, err);
 }
 
+bool prb_fleet_request_has_job(const struct prb_fleet_request *request,
+                               const struct prb_fleet_member *member)
+{
+    return strcmp(member->job, request->job) == 0 &&
+           (!request->of_user || member->uid == request->uid);
+}
+
+bool prb_fleet_request_has(const struct prb_fleet_request *request,
+                           const struct prb_fleet_member *member)
+{
+    return prb_fleet_request_has_job(request, member) &&
+           (!request->ranks.count || prb_rank_set_has(&request->ranks, member->rank));
+}
+
 char *prb_fleet_request_text(const struct prb_fleet_request *request, struct prb_error *err)
 {
     PRB_AUTO_FREE char *ranks = prb_rank_set_text(&request->ranks);
@@ -63,6 +77,8 @@ char *prb_fleet_request_text(const struct prb_fleet_request *request, struct prb
                           strlen(request->job), "ranks", ranks, "budget_ms", request->budget * 1000,
                           "max_bytes", (json_int_t)request->max_bytes, "args", request->args)
               : NULL;
+    if (object && request->of_user)
+        json_object_set_new(object, "uid", json_integer((json_int_t)request->uid));
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     return text ? text : PRB_NULL(prb_nomem(err));
 }
@@ -80,11 +96,17 @@ static bool take_numbers(const json_t *object, struct prb_fleet_request *out)
 {
     const json_t *budget = json_object_get(object, "budget_ms");
     const json_t *bytes = json_object_get(object, "max_bytes");
+    const json_t *uid = json_object_get(object, "uid");
     out->budget = json_is_number(budget) ? json_number_value(budget) / 1000 : out->kind->budget;
     out->max_bytes = (size_t)prb_fleet_setting(PRB_FLEET_host_bytes);
     if (json_is_integer(bytes) && json_integer_value(bytes) > 0 &&
         (uint64_t)json_integer_value(bytes) < out->max_bytes)
         out->max_bytes = (size_t)json_integer_value(bytes);
+    out->of_user = json_is_integer(uid) && json_integer_value(uid) >= 0 &&
+                   json_integer_value(uid) <= UINT32_MAX;
+    out->uid = out->of_user ? (uid_t)json_integer_value(uid) : 0;
+    if (uid && !out->of_user)
+        return false;
     return out->budget > 0 && out->budget <= BUDGET_MOST;
 }
 

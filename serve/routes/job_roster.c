@@ -26,6 +26,10 @@ static int by_rank(const void *a, const void *b)
 {
     const struct seat *x = a, *y = b;
     int order = strcmp(x->member->job, y->member->job);
+    if (!order) /* the own one first */
+        order = (x->member->uid != geteuid()) - (y->member->uid != geteuid());
+    if (!order)
+        order = (x->member->uid > y->member->uid) - (x->member->uid < y->member->uid);
     return order ? order
                  : (x->member->rank > y->member->rank) - (x->member->rank < y->member->rank);
 }
@@ -81,13 +85,18 @@ static json_t *rank_json(const struct seat *seat)
                      *one->refused ? prb_json_text(one->refused) : json_null());
 }
 
+static bool same_job(const struct prb_fleet_member *a, const struct prb_fleet_member *b)
+{
+    return strcmp(a->job, b->job) == 0 && a->uid == b->uid;
+}
+
 /* The ranks from first on that are of one job; *next: behind them. */
 static json_t *job_json(const struct seat *seats, size_t count, size_t first, size_t *next)
 {
     json_t *ranks = json_array(), *hosts = json_object();
     int world = -1;
     size_t i = first;
-    for (; i < count && strcmp(seats[i].member->job, seats[first].member->job) == 0; i++) {
+    for (; i < count && same_job(seats[i].member, seats[first].member); i++) {
         const struct prb_fleet_member *one = seats[i].member;
         world = one->world_size > world ? one->world_size : world;
         json_array_append_new(ranks, rank_json(seats + i));
@@ -110,8 +119,15 @@ json_t *prb_serve_jobs(const struct prb_serve *serve, const char *name, struct p
         !take_seats(serve, &hosts, name, &seats, &count, err))
         return NULL;
     json_t *jobs = json_array();
-    for (size_t i = 0; i < count;)
-        json_array_append_new(jobs, job_json(seats, count, i, &i));
+    for (size_t i = 0; i < count;) {
+        /* Of the jobs of one name each user sees the own one: whoever asks `@NAME` gets that. */
+        size_t first = i;
+        json_t *job = job_json(seats, count, first, &i);
+        if (first && strcmp(seats[first].member->job, seats[first - 1].member->job) == 0)
+            json_decref(job);
+        else
+            json_array_append_new(jobs, job);
+    }
     return jobs ? jobs : PRB_NULL(prb_nomem(err));
 }
 

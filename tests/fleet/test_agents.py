@@ -20,7 +20,7 @@ from nats_client import Client
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()),
               pytest.mark.skipif(not can(), reason="needs root, ip, and namespaces of network and processes")]
 DEADLINE = 120
-PARTIAL, NOT_FOUND = 15, 3
+PARTIAL, NOT_FOUND, USAGE = 15, 3, 2
 
 
 class Cluster:
@@ -485,7 +485,7 @@ def test_odd_environment(cluster, name, value):
 def test_ranks_of_others(cluster):
     """Those of another user are none of this host's, though root may look, unless its agent was told to serve them."""
     host = cluster.hosts.all[1]
-    program = PROGRAM.replace('print("ready"', 'os.setgroups([]); os.setgid(65534); os.setuid(65534); print("ready"')
+    program = of_user(65534)
     environment = dict(os.environ, RANK="0", WORLD_SIZE="1", PROBING_JOB="theirs")
 
     def ask_anew(*options):
@@ -503,6 +503,62 @@ def test_ranks_of_others(cluster):
             assert 'no job "theirs"' in ask_anew().stderr
         finally:
             rank.stdin.close()
+
+
+def of_user(uid):
+    """PROGRAM, of another user."""
+    return PROGRAM.replace('print("ready"', 'os.setgroups([]); os.setgid({0}); os.setuid({0}); print("ready"'.format(uid))
+
+
+@contextlib.contextmanager
+def ranks_of(host, job, *users):
+    """A rank 0 of each, and their agent, which serves all."""
+    environment = dict(os.environ, RANK="0", WORLD_SIZE="1")
+    environment["PROBING_JOB"] = job
+    ranks = []
+    try:
+        for uid in users:
+            ranks.append(subprocess.Popen([*host.enter, sys.executable, "-c", of_user(uid) if uid else PROGRAM], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, env=environment))
+            assert ranks[-1].stdout.readline() == b"ready\n"
+        yield [inner(children(one.pid)[0]) for one in ranks]
+    finally:
+        for one in ranks:
+            one.communicate()
+
+
+def test_two_users(cluster):
+    """A job's name that two users have is two jobs: each sees the own one, whoever else has one is said, and none is mixed with another."""
+    host, hub = cluster.hosts.all[1], cluster.hosts.hub
+    assert cluster.at(host, "cluster", "detach").returncode == 0
+    with ranks_of(host, "both", 0, 65534, 65533) as pids:
+        cluster.attach(host, "--all-users", "--allow", "eval")
+        done = cluster.at(hub, "-t", "@both", "list", "-f", "json")
+        assert [(row["pid"], row["rank"]) for row in json.loads(done.stdout)["rows"]] == [(pids[0], 0)], done.stdout + done.stderr
+        assert "a job of this name, too: its ranks are not asked" in done.stderr and done.stdout.count("\"answered\": \"0\"") == 1, done.stdout + done.stderr
+        asked = cluster.at(hub, "-t", "@both:0", "eval", "import os; os.getpid(), os.geteuid()")
+        assert asked.stdout == "rank 0:\n    ({}, 0)\n".format(pids[0]), asked.stdout + asked.stderr
+        told = json.loads(cluster.at(hub, "cluster", "ranks", "-f", "json").stdout)
+        assert {(row["pid"], row["user"]) for row in told if row["job"] == "both"} == set(zip(pids, (0, 65534, 65533))), told
+        jobs = [line.split() for line in cluster.at(hub, "cluster", "jobs").stdout.splitlines()]
+        assert jobs[0][-1] == "user" and sorted(line[-1] for line in jobs if line[0] == "@both") == ["0", "65533", "65534"], jobs
+    with ranks_of(host, "theirs", 65534, 65533):
+        done = cluster.at(hub, "-t", "@theirs", "list")
+        assert done.returncode == USAGE and not done.stdout and 'users 65533 and 65534 each have a job "theirs"' in done.stderr, done.stderr
+    assert cluster.at(host, "cluster", "detach").returncode == 0
+    cluster.attach(host)
+
+
+def test_a_name_that_is_no_text(cluster):
+    """Its bytes that are no UTF-8 are written as \\xE9, and named so or as they are."""
+    host = cluster.hosts.all[1]
+    with ranks_of(host, b"caf\xe9", 0) as pids:
+        end = time.monotonic() + DEADLINE
+        while "@caf\\xE9 " not in cluster.at(cluster.hosts.hub, "cluster", "jobs").stdout:  # an agent does not look for ranks at each question
+            assert time.monotonic() < end
+        for address in ("@caf\\xE9", b"@caf\xe9"):
+            done = cluster.at(cluster.hosts.hub, "-t", address, "query", "-f", "csv", "SELECT pid FROM system.process")
+            assert done.stdout.split() == ["pid", str(pids[0])], done.stderr
 
 
 def test_serve(cluster):
