@@ -96,6 +96,8 @@ PRB_API bool prb_control_config_set(struct prb_control *control, const char *key
 /* Without a probe: whether "KEY" is a setting, and "KEY=VALUE" could be set.  Errors: NOT_FOUND,
  * USAGE, UNSUPPORTED (it has no effect in this release). */
 PRB_API bool prb_config_check(const char *word, struct prb_error *err);
+/* Whether "KEY" or "KEY=VALUE" names a program that the probe runs: to set it is to run code. */
+PRB_API bool prb_config_is_program(const char *word);
 /* The settings as a probe has them at first, each as prb_control_config_list gives it.  Errors:
  * NOMEM. */
 PRB_API bool prb_config_defaults(struct prb_strings *out, struct prb_error *err);

@@ -14,8 +14,9 @@
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 
-/* All are understood before one is changed.  The rank is there, whatever is not found. */
-static bool check_words(const json_t *words, struct prb_error *err)
+/* All are understood before one is changed.  The rank is there, whatever is not found.  Who asks an agent
+ * may control, and not run code. */
+static bool check_words(const json_t *words, bool of_agent, struct prb_error *err)
 {
     const json_t *word;
     size_t i;
@@ -26,6 +27,9 @@ static bool check_words(const json_t *words, struct prb_error *err)
         const char *text = json_string_value(word);
         if (!text)
             return prb_fail(err, PRB_USAGE, "a setting is not a string");
+        if (of_agent && strchr(text, '=') && prb_config_is_program(text))
+            return prb_fail(err, PRB_PERMISSION, "%.40s names a program: it is set on its host",
+                            text);
         if (!prb_config_check(text, err)) {
             err->code = PRB_USAGE;
             return false;
@@ -74,7 +78,7 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     struct prb_inject_report report = {0};
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     size_t i;
-    if (!check_words(words, err))
+    if (!check_words(words, json_is_true(json_object_get(args, "as_user")), err))
         return false;
     PRB_AUTO(prb_control)
     struct prb_control *control = prb_ensure_probe(seat->member.pid, &report, err);

@@ -1,6 +1,6 @@
 /*
  * Load the probe into each rank.  args: settings (lines "KEY=VALUE" for it), method (enum prb_inject_method), force,
- * wait (s).  result: struct prb_eval_answers.
+ * wait (s); from an agent: as_user.  result: struct prb_eval_answers.
  */
 #include <string.h>
 
@@ -32,15 +32,37 @@ static bool set_all(pid_t pid, const char *settings, struct prb_error *err)
     return control != NULL;
 }
 
+/* Who asks an agent may control, and not run code; a program of his host may be another one here.  The
+ * caller frees it. */
+static char *without_programs(const char *settings)
+{
+    PRB_AUTO(prb_buf) struct prb_buf kept = {0};
+    prb_buf_adds(&kept, "");
+    for (const char *end; *settings; settings = end + (*end == '\n')) {
+        end = settings + strcspn(settings, "\n");
+        PRB_AUTO_FREE char *line = strndup(settings, (size_t)(end - settings));
+        if (!line)
+            return NULL;
+        if (!prb_config_is_program(line))
+            prb_buf_addf(&kept, "%s\n", line);
+    }
+    return prb_buf_ok(&kept) ? prb_buf_steal(&kept) : NULL;
+}
+
 static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_buf *out,
                     struct prb_error *err)
 {
+    const char *settings = json_string_value(json_object_get(args, "settings"));
+    bool of_agent = settings && json_is_true(json_object_get(args, "as_user"));
+    PRB_AUTO_FREE char *kept = of_agent ? without_programs(settings) : NULL;
+    if (of_agent && !kept)
+        return prb_nomem(err);
     json_int_t method = json_integer_value(json_object_get(args, "method"));
     const struct prb_inject_options options = {
         .method = method >= PRB_INJECT_AUTO && method <= PRB_INJECT_REMOTE_EXEC
                       ? (enum prb_inject_method)method
                       : PRB_INJECT_AUTO,
-        .settings = json_string_value(json_object_get(args, "settings")),
+        .settings = of_agent ? kept : settings,
         .force = json_is_true(json_object_get(args, "force")),
         .wait = json_number_value(json_object_get(args, "wait")),
     };

@@ -5,11 +5,23 @@
 #include "inject/control.h"
 #include "inject/probe/setting_table.h"
 
+static char *key_of(const char *word) { return strndup(word, strcspn(word, "=")); }
+
+/* Blanks are left out as the probe does it. */
+bool prb_config_is_program(const char *word)
+{
+    PRB_AUTO_FREE char *key = key_of(word + strspn(word, " \t\r"));
+    for (size_t len = key ? strlen(key) : 0; len && strchr(" \t\r", key[len - 1]);)
+        key[--len] = '\0';
+    int index = key ? prb_setting_find(key) : -1;
+    return index >= 0 && prb_setting_at((size_t)index)->type == PRB_SETTING_PROGRAM;
+}
+
 bool prb_config_check(const char *word, struct prb_error *err)
 {
     const char *equals = strchr(word, '=');
     struct prb_setting_value value;
-    PRB_AUTO_FREE char *key = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
+    PRB_AUTO_FREE char *key = key_of(word);
     if (!key)
         return prb_nomem(err);
     int index = prb_setting_find(key);

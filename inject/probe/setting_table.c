@@ -32,6 +32,11 @@ static const struct {
 enum { COUNT = sizeof settings / sizeof *settings };
 _Static_assert(COUNT <= PRB_SETTINGS_MAX, "room for the values");
 
+bool prb_setting_is_text(const struct prb_setting *setting)
+{
+    return setting->type == PRB_SETTING_TEXT || setting->type == PRB_SETTING_PROGRAM;
+}
+
 size_t prb_setting_count(void) { return COUNT; }
 
 const struct prb_setting *prb_setting_at(size_t index) { return &settings[index]; }
@@ -71,7 +76,7 @@ bool prb_setting_read(int index, const char *text, struct prb_setting_value *out
     const struct prb_setting *setting = &settings[index];
     size_t len = strlen(text);
     out->set = true;
-    if (setting->type == PRB_SETTING_TEXT) {
+    if (prb_setting_is_text(setting)) {
         if (len >= sizeof out->text)
             return prb_fail(err, PRB_USAGE, "%s takes at most %d bytes, these are %zu",
                             setting->key, PRB_SETTING_TEXT_MAX - 1, len);
@@ -97,7 +102,7 @@ bool prb_setting_read(int index, const char *text, struct prb_setting_value *out
 
 void prb_setting_text(int index, const struct prb_setting_value *value, char *out, size_t cap)
 {
-    if (settings[index].type == PRB_SETTING_TEXT)
+    if (prb_setting_is_text(&settings[index]))
         snprintf(out, cap, "%s", value->text);
     else
         prb_value_format(settings[index].type, settings[index].unit, value->number, out, cap);

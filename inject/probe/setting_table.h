@@ -24,9 +24,11 @@ struct prb_setting {
 struct prb_setting_value {
     bool set;
     double number;
-    char text[PRB_SETTING_TEXT_MAX]; /* of a TEXT */
+    char text[PRB_SETTING_TEXT_MAX]; /* of a TEXT or PROGRAM */
 };
 
+/* Whether its value is a text and no number. */
+bool prb_setting_is_text(const struct prb_setting *setting);
 size_t prb_setting_count(void);
 const struct prb_setting *prb_setting_at(size_t index);
 /* Index, or -1. */

@@ -130,6 +130,7 @@ bool prb_value_parse(enum prb_setting_type type, const char *unit, const char *t
         *out = number;
         return true;
     case PRB_SETTING_TEXT:
+    case PRB_SETTING_PROGRAM:
         return false;
     }
     return false;
@@ -180,6 +181,7 @@ const char *prb_value_wanted(enum prb_setting_type type)
         [PRB_SETTING_BYTES] = "bytes, such as 1GB, 512MiB or 4096",
         [PRB_SETTING_SPAN] = "a time, such as 7d, 12h, 30s or 0.5s",
         [PRB_SETTING_TEXT] = "a text",
+        [PRB_SETTING_PROGRAM] = "the path of a program",
     };
     return wanted[type];
 }

@@ -12,6 +12,7 @@ enum prb_setting_type {
     PRB_SETTING_BYTES,
     PRB_SETTING_SPAN, /* s */
     PRB_SETTING_TEXT,
+    PRB_SETTING_PROGRAM, /* a text: the path of a program that the probe runs */
 };
 
 /* The number that a text means: 0 or 1, a count, bytes, s.  unit: of a span's bare number.  False:

@@ -116,7 +116,7 @@ int prb_settings_get(const char *key, char *out, size_t cap)
 double prb_settings_number(const char *key, double fallback)
 {
     int index = prb_setting_find(key);
-    if (index < 0 || prb_setting_at(index)->type == PRB_SETTING_TEXT)
+    if (index < 0 || prb_setting_is_text(prb_setting_at((size_t)index)))
         return fallback;
     struct prb_setting_value value;
     current(index, &value);

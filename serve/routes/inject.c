@@ -1,4 +1,6 @@
 /* POST /api/v1/p/{}/inject: load the probe, or give the one that is there settings. */
+#include "inject/control.h"
+#include "serve/doors/access.h"
 #include "serve/routes/by_command.h"
 #include "serve/work/targets.h"
 
@@ -20,6 +22,9 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
         return prb_fail(err, PRB_USAGE, "more than %d settings", SETTINGS_MAX);
     json_object_foreach(settings, key, value)
     {
+        if (prb_config_is_program(key) &&
+            !prb_access_may(job->serve, job->question, PRB_MAY_EVAL, err))
+            return false;
         words[count++] = "-D";
         words[count] = prb_arena_printf(&arena, "%s=%s", key, json_string_value(value));
         if (!words[count++])

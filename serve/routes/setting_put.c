@@ -1,6 +1,8 @@
 /* PUT /api/v1/p/{}/config/{} {"value": "…"}: change a setting of the probe. */
 #include <string.h>
 
+#include "inject/control.h"
+#include "serve/doors/access.h"
 #include "serve/routes/by_command.h"
 #include "serve/work/targets.h"
 
@@ -13,6 +15,9 @@ static bool answer(struct prb_serve_job *job, struct prb_error *err)
         return false;
     if (strchr(job->part[1], '='))
         return prb_fail(err, PRB_NOT_FOUND, "there is no setting %.100s", job->part[1]);
+    if (prb_config_is_program(job->part[1]) &&
+        !prb_access_may(job->serve, job->question, PRB_MAY_EVAL, err))
+        return false;
     prb_buf_addf(&word, "%s=%s", job->part[1], json_string_value(json_object_get(body, "value")));
     if (!prb_buf_ok(&word))
         return prb_nomem(err);

@@ -92,6 +92,28 @@ def test_over_a_bus(start_ranks, tmp_path):
         bus.remove()
 
 
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_programs_over_a_bus(start_ranks, tmp_path):
+    """A setting that names a program of the probe's runs it, so control does not set it: the host's own user does."""
+    job, bus = start_ranks(1), Bus()
+    bus.environment.update(PROBING_DATA_DIR=str(tmp_path / "data"), PROBING_STORE="off")
+    ask, program = ["-t", "@" + job.name, "--timeout", "60"], "probing.crash_program"
+    try:
+        bus.up()
+        assert bus.run("cluster", "attach", "--allow", "control").returncode == 0
+        refused = bus.run(*ask, "config", program + "=/bin/true")
+        assert refused.returncode and "names a program" in refused.stdout + refused.stderr, refused.stdout + refused.stderr
+        done = bus.run(*ask, "inject", "-c", "-D", program + "=/bin/true", "-D", KEY + "=99MiB")
+        assert done.stdout == "rank 0:\n    loaded\n", done.stdout + done.stderr
+        assert bus.run(*ask, "config", program).stdout.split("=")[1].strip() == ""
+        assert "99MiB" in bus.run(*ask, "config", KEY).stdout, "the others are set"
+        pid = str(job.processes[0].pid)
+        assert bus.run("-t", pid, "config", program + "=/bin/true").returncode == 0
+    finally:
+        bus.run("cluster", "detach")
+        bus.remove()
+
+
 @pytest.fixture
 def open_folder():
     """Another user gets there: above pytest's own nobody else does."""

@@ -135,6 +135,18 @@ def test_control_is_not_eval(serve, job):
     assert ask(server, job, "detach", tcp=True).status == 200
 
 
+def test_a_program_is_code(serve, job):
+    """A setting that names a program of the probe's runs it: control is not enough."""
+    for allow, status in (("control", 403), ("control,eval", 200)):
+        server = serve("--allow", allow)
+        for name in ("probing.crash_program", "Probing.Serve_Program"):
+            told = server.send("/api/v1/p/{}/config/{}".format(job.pid, name), {"value": "/bin/true"}, "PUT", tcp=True)
+            assert told.status == status, told.text
+            told = server.post("/api/v1/p/{}/inject".format(job.pid), {"settings": {name: "/bin/true"}}, tcp=True)
+            assert told.status == status, told.text
+        server.end()
+
+
 def test_eval_when_granted(serve, job):
     server = serve("--allow", "eval")
     assert ask(server, job, "eval", {"code": "'secret of the job'"}, tcp=True).json["value"] == "'secret of the job'"
