@@ -49,6 +49,7 @@ gdb-uninstall:
 		while test "$$folder" != '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)' && rmdir "$$folder" 2>/dev/null; do folder=$${folder%/*}; done; \
 	done
 	@rmdir '$(DESTDIR)$(GDB_AUTO_LOAD_DIR)' 2>/dev/null || :
+	@test ! -d '$(DESTDIR)$(gdbplugindir)' || find '$(DESTDIR)$(gdbplugindir)' -name __pycache__ -prune -exec rm -rf {} + # gdb's byte code
 install-data-local: gdb-install
 uninstall-local: gdb-uninstall
 .PHONY: gdb-install gdb-uninstall

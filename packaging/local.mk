@@ -2,7 +2,7 @@
 # `cp -r packaging/debian .`, puts it where Debian's tools look.
 DEBIAN_FILES = %D%/debian/changelog %D%/debian/control %D%/debian/copyright %D%/debian/rules %D%/debian/source/format \
 	%D%/debian/libprobing-dev.install %D%/debian/libprobing0.lintian-overrides %D%/debian/probing.lintian-overrides %D%/debian/libprobing0.install %D%/debian/libprobing0.symbols %D%/debian/probing.install \
-	%D%/debian/probing.links %D%/debian/python3-probing.install
+	%D%/debian/probing.links %D%/debian/probing.prerm %D%/debian/python3-probing.install
 EXTRA_DIST += %D%/dlopen_notes.py %D%/python_files.py %D%/release.py %D%/rpm/probing.spec %D%/rpm/rpmlint.toml $(DEBIAN_FILES)
 include packaging/wheel/local.mk
 

@@ -71,6 +71,14 @@ def python_root(request):
     return Root(request.param)
 
 
+# What root runs once, so that its Pythons keep byte code of the module and of gdb's plugin; and what is there of us, with all folders.
+USED = """python3 -c 'import sys; sys.path.append("{}"); import probing, _probing_hook, _probing_birth'
+python3 -O -c 'import sys; sys.path.append("{}"); import probing'
+gdb -nx -batch -ex "source $(probing gdb-script)" -ex 'help py-backtrace' | grep -q Show"""
+PURGE, ERASE = "dpkg --purge probing python3-probing libprobing0 libprobing-dev", "rpm -e --nodeps probing"
+THERE = "find / -xdev -regextype posix-extended ! -regex '/(proc|dist|var|root|tmp)/.*' '(' -type d -o -path '*probing*' ')'"
+
+
 def check_story(story):
     for part in (r"Thread \d+ ", r"stopped at a breakpoint in backward \(train\.py:\d+\)", r"the job ended by signal 11", "SIGSEGV"):
         assert re.search(part, story), story
@@ -125,22 +133,33 @@ cat /root/told; probing cluster detach; probing cluster down""")
     assert "ranks 0-1 (2 of 2)" in told and re.search(r"^ *waits \(<string>:2\)$", told, re.M), told
 
 
-def test_deb():
+@pytest.fixture
+def debian():
+    """With what both packages use, so that what is new after them is theirs."""
     root = Root("bookworm")
-    root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends /dist/*.deb")
-    check_demo(root.run(DEMO))
-    root.run("apt-get -qq purge -y probing python3-probing libprobing0 libprobing-dev")
-    assert root.run("find /usr /etc -name '*probing*'") == ""
+    root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends gdb rpm {}; {{ {}; {}; gdb -nx -batch; }} || true".format(NEEDED, PURGE, ERASE))
+    return root
 
 
-def test_rpm():
-    """Debian's rpm installs it by its own data base, which knows no package of Debian's; the libraries come by apt."""
-    root = Root("bookworm")
-    root.run("apt-get -qq update; apt-get -qq install -y --no-install-recommends rpm " + NEEDED)
-    root.run("rpm -e --nodeps probing >/dev/null 2>&1 || true; rpm -i --nodeps --ignorearch /dist/probing-[0-9]*[!c].rpm; ldconfig /usr/lib64 2>/dev/null || true")
-    check_demo(root.run(DEMO))
-    root.run("rpm -e --nodeps probing")
-    assert root.run("find /usr /etc -name '*probing*'") == ""
+def test_deb(debian):
+    before = debian.run(THERE)
+    debian.run("apt-get -qq install -y --no-install-recommends /dist/*.deb")
+    check_demo(debian.run(DEMO))
+    debian.run(USED.format(*2 * ["/usr/lib/python3/dist-packages"]))
+    debian.run(PURGE)
+    assert sorted(set(debian.run(THERE).splitlines()) - set(before.splitlines())) == []
+
+
+def test_rpm(debian):
+    """Debian's rpm installs it by its own data base, which knows no package of Debian's."""
+    site = debian.run("rpm -qlp /dist/probing-[0-9]*[!c].rpm | sed -n 's|/probing_c.pth||p'").strip()
+    debian.run("cd /usr/share && mkdir -p {}/__pycache__ fish/vendor_completions.d licenses zsh/site-functions".format(site))  # of Fedora's own packages
+    before = debian.run(THERE)
+    debian.run("rpm -i --nodeps --ignorearch /dist/probing-[0-9]*[!c].rpm; ldconfig /usr/lib64 2>/dev/null || true")
+    check_demo(debian.run(DEMO))
+    debian.run(USED.format(site, site))
+    debian.run(ERASE)
+    assert sorted(set(debian.run(THERE).splitlines()) - set(before.splitlines())) == []
 
 
 @pytest.mark.parametrize("version", ["3.13", "3.14", "3.15"])

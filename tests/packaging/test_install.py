@@ -1,5 +1,6 @@
 """make uninstall takes what make install brought, and nothing of others; configure says what to install."""
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -46,6 +47,7 @@ def test_uninstall(tmp_path):
     installed, _ = below(top)
     assert {"lib/pkgconfig/probing.pc", "lib/libprobing.so.0.0.0", "share/gdb/auto-load/usr/bin/python3.11-gdb.gdb"} <= installed
     assert [name for name in installed if name.endswith((".la", ".a"))] == []
+    assert compileall.compile_dir(os.path.join(top, "share/probing/gdb"), quiet=1)  # as the gdb of somebody who may write there does
     make("uninstall", "DESTDIR={}".format(tmp_path))
     files, folders = below(top)
     assert files == before[0] == set(OTHERS) and before[1] <= folders and folders - before[1] <= COMMON
