@@ -8,13 +8,17 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "base/hash_map.h"
 #include "base/progress.h"
 
-#define BLOCK 16384u
-#define BLOCKS 2048u         /* cached at once: 32 MiB */
+#define BLOCK_YOUNG 16384u
+#define BLOCK_OLD 131072u
+#define CACHE (32u << 20)    /* bytes of blocks that are kept */
+#define WAYS 4u              /* places that a block may have in it; the oldest goes */
+#define HUGE_PAGE (2u << 20) /* the cache has few page faults in such ones */
 #define FLAGS 3ull           /* lowest bits of the links */
 #define FLAG_COLLECTING 2ull /* of prev, 3.8+: what it links to is something else meanwhile */
 #define TRIES 12             /* walks of one list */
@@ -37,8 +41,13 @@ struct collector {
     prb_addr lists[PRB_GC_GENERATIONS + 1]; /* heads; 0: this version has none */
     prb_addr collecting;                    /* address of the flag, or 0 */
     bool checks_prev;                       /* it does not collect now */
-    uint8_t *blocks;                        /* BLOCKS of BLOCK bytes */
-    uint64_t numbers[BLOCKS];               /* 1 + which block is there; 0: none */
+    uint8_t *cache;                         /* CACHE bytes */
+    size_t block;                           /* bytes of one in it */
+    struct block {
+        prb_addr start; /* what is there of it */
+        size_t len;
+    } blocks[CACHE / BLOCK_YOUNG];
+    uint8_t next[CACHE / BLOCK_YOUNG / WAYS]; /* of the places of a block, the oldest */
     struct prb_gc_objects found;
     size_t cap;
     struct prb_hash_map pages; /* by address / PAGE + 1: struct mark_page */
@@ -50,7 +59,7 @@ struct collector {
 static void collector_deinit(struct collector *collector)
 {
     prb_progress(NULL, 0);
-    free(collector->blocks);
+    free(collector->cache);
     prb_hash_map_deinit(&collector->pages);
     prb_arena_deinit(&collector->arena);
     prb_gc_objects_deinit(&collector->found);
@@ -65,25 +74,50 @@ void prb_gc_objects_deinit(struct prb_gc_objects *objects)
 
 /* ---- memory ---- */
 
-static void forget(struct collector *collector)
+/* The objects of a young list are few and lie anywhere; those of the oldest fill what they lie in. */
+static size_t block_bytes(uint8_t generation)
 {
-    memset(collector->numbers, 0, sizeof collector->numbers);
+    return generation < PRB_GC_GENERATIONS - 1 ? BLOCK_YOUNG : BLOCK_OLD;
+}
+
+static void forget(struct collector *collector, size_t block)
+{
+    collector->block = block;
+    memset(collector->blocks, 0, sizeof collector->blocks);
+}
+
+static bool has(const struct block *block, prb_addr addr, size_t len)
+{
+    return addr >= block->start && len <= block->len && addr - block->start <= block->len - len;
+}
+
+/* Where the bytes are, NULL: they cannot be read, or lie in two blocks. */
+static const uint8_t *cached(struct collector *collector, prb_addr addr, size_t len)
+{
+    const size_t size = collector->block;
+    const size_t set = (size_t)(addr / size % (CACHE / size / WAYS));
+    const prb_addr whole = addr / size * size;
+    struct block *ways = &collector->blocks[set * WAYS];
+    uint8_t *bytes = collector->cache + set * WAYS * size;
+    for (size_t way = 0; way < WAYS; way++)
+        if (has(&ways[way], addr, len))
+            return bytes + way * size + (addr - ways[way].start);
+    const size_t way = collector->next[set]++ % WAYS;
+    const prb_addr starts[] = {whole, addr / PAGE * PAGE}; /* the second where it begins unmapped */
+    bytes += way * size;
+    for (size_t i = 0; i < 2 && !has(&ways[way], addr, len); i++)
+        ways[way] = (struct block){starts[i], prb_mem_read_some(collector->py->mem, starts[i],
+                                                                bytes, whole + size - starts[i])};
+    return has(&ways[way], addr, len) ? bytes + (addr - ways[way].start) : NULL;
 }
 
 static bool get(struct collector *collector, prb_addr addr, void *out, size_t len)
 {
-    uint64_t number = addr / BLOCK;
-    size_t at = addr % BLOCK, slot = number % BLOCKS;
-    uint8_t *block = collector->blocks + slot * BLOCK;
-    if (at + len > BLOCK)
+    const uint8_t *bytes =
+        addr % collector->block + len > collector->block ? NULL : cached(collector, addr, len);
+    if (!bytes)
         return prb_mem_read_some(collector->py->mem, addr, out, len) == len;
-    if (collector->numbers[slot] != number + 1) {
-        collector->numbers[slot] = 0;
-        if (prb_mem_read_some(collector->py->mem, number * BLOCK, block, BLOCK) != BLOCK)
-            return prb_mem_read_some(collector->py->mem, addr, out, len) == len;
-        collector->numbers[slot] = number + 1;
-    }
-    memcpy(out, block + at, len);
+    memcpy(out, bytes, len);
     return true;
 }
 
@@ -271,7 +305,7 @@ static bool shape_fits(struct collector *collector, prb_addr generations)
     for (int i = 0; i < PRB_GC_GENERATIONS; i++)
         collector->lists[i] = generations + (prb_addr)(i * collector->shape.generation) +
                               (prb_addr)PRB_OFF(&collector->py->layout, gc_generation, head);
-    forget(collector);
+    forget(collector, BLOCK_YOUNG);
     return ring_closes(collector, collector->lists[1]) &&
            ring_closes(collector, collector->lists[2]) &&
            objects_follow(collector, collector->lists[2]);
@@ -346,7 +380,7 @@ static bool take_list(struct collector *collector, uint8_t generation, bool live
     size_t begin = collector->found.count;
     enum walked walked = TORN;
     for (int tries = live ? TRIES : 1; tries > 0 && walked == TORN; tries--) {
-        forget(collector);
+        forget(collector, block_bytes(generation));
         await_end(collector, live, left);
         forget_from(collector, begin);
         walked = walk(collector, collector->lists[generation], generation);
@@ -378,9 +412,9 @@ bool prb_gc_take(struct prb_py *py, prb_addr interpreter, bool main, bool live,
     PRB_AUTO(collector) struct collector collector = {.py = py, .found.whole = true};
     prb_addr generations = 0;
     int left = COLLECTION_MS;
-    collector.blocks = malloc((size_t)BLOCKS * BLOCK);
-    if (!collector.blocks)
+    if (!(collector.cache = aligned_alloc(HUGE_PAGE, CACHE)))
         return prb_nomem(err);
+    (void)madvise(collector.cache, CACHE, MADV_HUGEPAGE);
     if (!locate(&collector, interpreter, &generations, err) ||
         !find_shape(&collector, generations, live, err))
         return false;
