@@ -1,7 +1,9 @@
 /* The collectors' objects, interpreter by interpreter. */
 #include "inspect/heap.h"
 
+#include "base/hash_map.h"
 #include "proc/proc.h"
+#include "py/object/reader.h"
 
 void prb_heap_free(struct prb_heap *heap)
 {
@@ -23,6 +25,24 @@ static bool left_out(struct prb_error *err)
     return prb_error_remedy(err, "ask the process itself, or a core of it");
 }
 
+/* The types of the objects, which whoever takes them asks for. */
+static bool read_types(const struct prb_heap_part *part, struct prb_error *err)
+{
+    PRB_AUTO(prb_hash_map) struct prb_hash_map seen = {0};
+    PRB_AUTO_FREE prb_addr *types = NULL;
+    size_t count = 0, cap = 0;
+    for (size_t i = 0; i < part->found.count; i++) {
+        prb_addr type = part->found.items[i].type;
+        struct prb_hash_slot *slot = prb_hash_map_add(&seen, type);
+        if (!slot || !PRB_GROW(types, count, cap))
+            return prb_nomem(err);
+        if (!slot->number++)
+            types[count++] = type;
+    }
+    prb_types_read(part->runtime->objects, types, count);
+    return true;
+}
+
 static bool take_runtime(struct prb_heap *heap, struct prb_target *target,
                          const struct prb_runtime *runtime, size_t *cap, struct prb_error *err)
 {
@@ -42,6 +62,8 @@ static bool take_runtime(struct prb_heap *heap, struct prb_target *target,
         heap->part_count++;
         if (!part->found.whole && target->info.kind == PRB_TARGET_SNAPSHOT)
             return left_out(err);
+        if (!read_types(part, err))
+            return false;
         if (!part->found.whole)
             heap->why = part->found.why;
     }

@@ -3,7 +3,6 @@
  * which their dicts _modules give.  A module with several parents is where a walk from the root
  * meets it first, as in named_modules().
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/hash_map.h"
@@ -21,25 +20,6 @@ struct classes {
 };
 enum { MODULE = 1, OTHER };
 
-static bool stands_on_module(struct prb_objects *objects, prb_addr addr)
-{
-    struct prb_object_type *type = prb_type_at(objects, addr, NULL);
-    uint64_t mro, size, base;
-    if (!type || !type->python || !PRB_GET(objects, addr, type, mro, &mro) ||
-        !PRB_GET(objects, mro, tuple, size, &size))
-        return false;
-    prb_addr items = mro + (uint64_t)PRB_OFF(objects->layout, tuple, items);
-    for (uint64_t i = 0; i < size && i < PRB_MRO_MAX; i++) {
-        if (!prb_objects_words(objects, items + 8 * i, &base, 1))
-            return false;
-        type = prb_type_at(objects, base, NULL);
-        if (type && type->python && !strcmp(type->name, "Module") &&
-            !strcmp(prb_type_module(objects, type), "torch.nn.modules.module"))
-            return true;
-    }
-    return false;
-}
-
 static bool is_module_class(struct classes *classes, prb_addr type)
 {
     uint64_t known = prb_hash_map_number(&classes->known, type);
@@ -48,8 +28,11 @@ static bool is_module_class(struct classes *classes, prb_addr type)
     struct prb_hash_slot *slot = prb_hash_map_add(&classes->known, type);
     if (!slot)
         return false;
-    slot->number = stands_on_module(classes->objects, type) ? MODULE : OTHER;
-    return slot->number == MODULE;
+    struct prb_object_type *class = prb_type_at(classes->objects, type, NULL);
+    bool is_module =
+        class && prb_type_derives(classes->objects, class, "Module", "torch.nn.modules.module");
+    slot->number = is_module ? MODULE : OTHER;
+    return is_module;
 }
 
 /* ---- the modules ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "inspect/heap.h"
 #include "inspect/target.h"
 #include "proc/stat.h"
 
@@ -27,6 +28,7 @@ void prb_target_close(struct prb_target *target)
         return;
     if (target->kept)
         target->kept_free(target->kept);
+    prb_heap_free(target->heap);
     prb_unwinder_free(target->unwinder);
     runtimes_free(target);
     prb_py_free(target->pys, target->runtime_count);

@@ -35,6 +35,7 @@ struct prb_target {
     const struct prb_crash *crash; /* of a crash dump, made when first asked for */
     void *kept;                    /* what a table keeps from one statement to the next, or NULL */
     void (*kept_free)(void *kept);
+    struct prb_heap *heap; /* that prb_torch_plan read, for prb_torch_counter; or NULL */
 };
 
 /* Open over a process description, which is taken, also on failure.  record: what is read from now

@@ -172,7 +172,7 @@ static uint64_t trust_of(struct prb_objects *objects, struct prb_object_type *ty
 {
     if (!type || !type->python)
         return 0;
-    if (prb_type_form(objects, type) == PRB_CLASS_TORCH_OPTIMIZER)
+    if (prb_type_derives(objects, type, "Optimizer", "torch.optim.optimizer"))
         return 1 + TRUST_OPTIMIZER;
     for (unsigned i = 0; i < KNOWN; i++)
         if (inherits(objects, type, known[i].type))

@@ -9,6 +9,7 @@
 #include "training/watched.h"
 
 #define NAME_CHARACTERS 127
+#define NAME_BYTES 128 /* of a str: its head and, as a rule, all of a name */
 #define NEAR_MAX 3
 
 PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
@@ -93,19 +94,60 @@ static void compare(struct looking *looking, const char *name)
     }
 }
 
-static void look_at(struct looking *looking, struct prb_objects *objects, prb_addr function)
+static void compare_str(struct looking *looking, struct prb_objects *objects, prb_addr str)
 {
-    struct prb_py *py = prb_objects_py(objects);
-    uint64_t name = 0, qualname = 0;
-    for (int i = 0; i < 2; i++) {
-        PRB_AUTO(prb_buf) struct prb_buf text = {0};
-        bool read = i ? PRB_FIELD_OF(py, function, function, qualname, &qualname, NULL)
-                      : PRB_FIELD_OF(py, function, function, name, &name, NULL);
-        prb_addr at = i ? qualname : name;
-        if (read && at && at != (i ? name : 0) &&
-            prb_object_str(objects, at, NAME_CHARACTERS, &text, NULL) && prb_buf_ok(&text) &&
-            text.data)
-            compare(looking, text.data);
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    if (str && prb_object_str(objects, str, NAME_CHARACTERS, &text, NULL) && prb_buf_ok(&text) &&
+        text.data)
+        compare(looking, text.data);
+}
+
+/* At most PRB_OBJECTS_BATCH functions, whose names are read together. */
+static void look_at(struct looking *looking, struct prb_objects *objects, const prb_addr *functions,
+                    size_t count)
+{
+    uint64_t names[PRB_OBJECTS_BATCH][2] = {0}; /* name and qualname; 0: none, or the same */
+    const size_t bytes = (size_t)PRB_OFF(objects->layout, function, qualname) + sizeof(uint64_t);
+    prb_objects_make_room(objects);
+    for (size_t i = 0; i < count; i++)
+        prb_view_prefetch(objects->view, functions[i], bytes);
+    for (size_t i = 0; i < count; i++) {
+        if (!PRB_GET(objects, functions[i], function, name, &names[i][0]) ||
+            !PRB_GET(objects, functions[i], function, qualname, &names[i][1]))
+            continue;
+        names[i][1] = names[i][1] == names[i][0] ? 0 : names[i][1];
+        for (int which = 0; which < 2; which++)
+            if (names[i][which])
+                prb_view_prefetch(objects->view, names[i][which], NAME_BYTES);
+    }
+    for (size_t i = 0; i < count; i++)
+        for (int which = 0; which < 2; which++)
+            compare_str(looking, objects, names[i][which]);
+}
+
+static bool all_found(const struct looking *looking)
+{
+    for (size_t i = 0; i < looking->count; i++)
+        if (!looking->functions[i].found)
+            return false;
+    return true;
+}
+
+/* The youngest first, as those of the program came after those of its libraries. */
+static void look_in(struct looking *looking, const struct prb_heap_part *part)
+{
+    struct prb_objects *objects = part->runtime->objects;
+    prb_addr functions[PRB_OBJECTS_BATCH];
+    size_t count = 0;
+    for (size_t i = part->found.count; i-- > 0 && !all_found(looking);) {
+        const struct prb_gc_object *found = &part->found.items[i];
+        struct prb_object_type *type = prb_type_at(objects, found->type, NULL);
+        if (type && type->kind == PRB_OBJ_FUNCTION)
+            functions[count++] = found->object;
+        if (count == PRB_OBJECTS_BATCH || i == 0) {
+            look_at(looking, objects, functions, count);
+            count = 0;
+        }
     }
 }
 
@@ -117,16 +159,8 @@ static bool look(struct prb_target *target, struct looking *looking, struct prb_
         return false;
     prb_stacks_free(stacks);
     PRB_AUTO(prb_heap) struct prb_heap *heap = prb_heap_take(target, err);
-    for (size_t p = 0; heap && p < heap->part_count; p++) {
-        const struct prb_heap_part *part = &heap->parts[p];
-        struct prb_objects *objects = part->runtime->objects;
-        for (size_t i = 0; i < part->found.count; i++) {
-            const struct prb_gc_object *found = &part->found.items[i];
-            struct prb_object_type *type = prb_type_at(objects, found->type, NULL);
-            if (type && type->kind == PRB_OBJ_FUNCTION)
-                look_at(looking, objects, found->object);
-        }
-    }
+    for (size_t p = 0; heap && p < heap->part_count; p++)
+        look_in(looking, &heap->parts[p]);
     return heap != NULL;
 }
 

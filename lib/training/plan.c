@@ -96,7 +96,7 @@ static void add_optimizers(const struct prb_heap *heap, struct prb_buf *out)
         for (size_t i = 0; i < part->found.count; i++) {
             const struct prb_gc_object *found = &part->found.items[i];
             struct prb_object_type *type = prb_type_at(objects, found->type, NULL);
-            if (type && type->python && prb_type_form(objects, type) == PRB_CLASS_TORCH_OPTIMIZER)
+            if (type && prb_type_derives(objects, type, "Optimizer", "torch.optim.optimizer"))
                 add_optimizer(&all, objects, found->object, prb_type_short_name(type), out);
         }
     }
@@ -107,8 +107,10 @@ static void add_optimizers(const struct prb_heap *heap, struct prb_buf *out)
 
 char *prb_torch_plan(struct prb_target *target, struct prb_error *err)
 {
-    PRB_AUTO(prb_heap) struct prb_heap *heap = take_heap(target, err);
+    struct prb_heap *heap = take_heap(target, err);
     PRB_AUTO(prb_buf) struct prb_buf plan = {0};
+    prb_heap_free(target->heap);
+    target->heap = heap;
     if (!heap || !prb_heap_modules(heap, err))
         return NULL;
     for (size_t i = 0; i < heap->module_count && i < NAMES_MAX; i++) {
@@ -154,7 +156,8 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
                        void *context, double seconds, int64_t *offset_out, char *name, size_t size,
                        struct prb_error *err)
 {
-    PRB_AUTO(prb_heap) struct prb_heap *heap = take_heap(target, err);
+    PRB_AUTO(prb_heap)
+    struct prb_heap *heap = target->heap ? PRB_STEAL(target->heap) : take_heap(target, err);
     PRB_AUTO(prb_step_clock)
     struct prb_step_clock *clock = heap ? prb_step_clock_new(heap, err) : NULL;
     PRB_AUTO_FREE struct reading *readings = calloc(READINGS_MAX, sizeof *readings);

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
 
 import pytest
 
 from support import pythons
-from support.target import DEADLINE, SRCDIR, TARGETS, Target, probing, query
+from support.target import DEADLINE, PROBING, SRCDIR, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 LIBRARY = os.path.join(os.environ.get("BUILDDIR", "."), ".libs", "libprobe.so")
@@ -135,6 +136,21 @@ def test_nothing_is_left(start, python):
     assert probing("-t", target.pid, "detach", check=False).returncode == 0
     assert hooks(target) == before
     assert int(ask(target, "calls")) < int(ask(target, "time.sleep(0.1) or calls"))  # it goes on
+
+
+def test_a_name_is_looked_for_in_few_calls(start, any_python, tmp_path):
+    """Thousands of functions have names: they are read together."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    target = start(any_python, "watched_calls.py")
+    trace = str(tmp_path / "trace")
+    done = subprocess.run(["strace", "-f", "-e", "trace=process_vm_readv", "-o", trace, PROBING, "-t", str(target.pid), "config",
+                           "probing.torch.exprs=x@wrk"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True, timeout=DEADLINE)
+    assert done.returncode == 0 and "no function wrk is there yet; near: work" in done.stderr, done.stderr
+    functions, = query(target.pid, "SELECT count AS n FROM python.objects WHERE type = 'function'")
+    with open(trace) as file:
+        calls = sum("process_vm_readv(" in line for line in file)
+    assert functions["n"] > 500 and 0 < calls < functions["n"] / 2, (calls, functions)
 
 
 def test_a_function_that_is_never_called(start, any_python):

@@ -95,6 +95,40 @@ void prb_type_full_name(struct prb_objects *objects, struct prb_object_type *typ
     prb_buf_adds(out, prb_type_qualname(objects, type));
 }
 
+/* ---- what it derives from ---- */
+
+const prb_addr *prb_type_mro(struct prb_objects *objects, struct prb_object_type *type,
+                             size_t *count_out)
+{
+    uint64_t mro, size;
+    if (!type->mro && PRB_GET(objects, type->addr, type, mro, &mro) &&
+        PRB_GET(objects, mro, tuple, size, &size)) {
+        size_t count = size < PRB_MRO_MAX ? (size_t)size : PRB_MRO_MAX;
+        prb_addr items = mro + (uint64_t)PRB_OFF(objects->layout, tuple, items);
+        prb_addr *classes = prb_arena_alloc(&objects->arena, count * sizeof *classes);
+        if (classes && prb_objects_words(objects, items, classes, count)) {
+            type->mro = classes;
+            type->mro_count = count;
+        }
+    }
+    *count_out = type->mro_count;
+    return type->mro;
+}
+
+bool prb_type_derives(struct prb_objects *objects, struct prb_object_type *type, const char *name,
+                      const char *module)
+{
+    size_t count = 0;
+    const prb_addr *mro = type->python ? prb_type_mro(objects, type, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct prb_object_type *one = prb_type_at(objects, mro[i], NULL);
+        if (one && one->python && strcmp(one->name, name) == 0 &&
+            strcmp(prb_type_module(objects, one), module) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- forms ---- */
 
 /* Base classes written in Python, whose instances have a text of their own. */
@@ -151,16 +185,11 @@ enum prb_class_form prb_type_form(struct prb_objects *objects, struct prb_object
     if (type->form_known || !type->python)
         return type->form;
     type->form_known = true; /* first, so that a cycle of classes ends */
-    uint64_t mro, size;
-    if (!PRB_GET(objects, type->addr, type, mro, &mro) ||
-        !PRB_GET(objects, mro, tuple, size, &size))
-        return type->form;
-    prb_addr items = mro + (uint64_t)PRB_OFF(objects->layout, tuple, items);
-    for (uint64_t i = 0; i < size && i < PRB_MRO_MAX && type->form == PRB_CLASS_PLAIN; i++) {
-        uint64_t addr;
-        if (!prb_objects_words(objects, items + 8 * i, &addr, 1))
-            break;
-        struct prb_object_type *base = addr == type->addr ? type : prb_type_at(objects, addr, NULL);
+    size_t count;
+    const prb_addr *mro = prb_type_mro(objects, type, &count);
+    for (size_t i = 0; i < count && type->form == PRB_CLASS_PLAIN; i++) {
+        struct prb_object_type *base =
+            mro[i] == type->addr ? type : prb_type_at(objects, mro[i], NULL);
         if (!base || !base->python)
             continue;
         if (base != type && base->form_known) {

@@ -127,6 +127,12 @@ void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, si
             prb_view_prefetch(objects->view, addrs[i], HEAD_BYTES);
 }
 
+void prb_objects_make_room(struct prb_objects *objects)
+{
+    if (prb_view_bytes(objects->view) > PRB_CACHED_BYTES_MAX / 4)
+        prb_view_clear(objects->view);
+}
+
 bool prb_objects_spend(struct prb_objects *objects, size_t n)
 {
     if (objects->steps < n) {

@@ -75,6 +75,8 @@ struct prb_object_type {
     prb_addr fields; /* DATACLASS: __dataclass_fields__ (dict); NAMEDTUPLE: _fields (tuple) */
     struct prb_member *members; /* of the class itself, not of its bases */
     size_t member_count;
+    prb_addr *mro; /* NULL until prb_type_mro() */
+    size_t mro_count;
 };
 
 /* Names that are searched in every class's dict: found once, then recognized by address, because
@@ -103,6 +105,14 @@ struct prb_object_type *prb_type_at(struct prb_objects *objects, prb_addr addr,
 /* The type of an object. */
 struct prb_object_type *prb_type_of(struct prb_objects *objects, prb_addr object,
                                     struct prb_error *err);
+/* Read many types, for prb_type_at, and the orders of their bases: hundreds in a few calls. */
+void prb_types_read(struct prb_objects *objects, const prb_addr *types, size_t count);
+/* The classes whose attributes a class has, itself first, at most PRB_MRO_MAX; borrowed as the type is. */
+const prb_addr *prb_type_mro(struct prb_objects *objects, struct prb_object_type *type,
+                             size_t *count_out);
+/* Whether a class that is written in Python is, or derives from, such a one of this name. */
+bool prb_type_derives(struct prb_objects *objects, struct prb_object_type *type, const char *name,
+                      const char *module);
 /* "module.qualname" in parts; never NULL ("?" when unreadable). */
 const char *prb_type_module(struct prb_objects *objects, struct prb_object_type *type);
 const char *prb_type_qualname(struct prb_objects *objects, struct prb_object_type *type);
@@ -138,6 +148,9 @@ const char *prb_objects_strdup(struct prb_objects *objects, prb_addr str, size_t
 bool prb_str_equals(struct prb_objects *objects, prb_addr str, const char *text);
 /* Say that the heads of these objects will be read next, so that they come in one call. */
 void prb_objects_prefetch(struct prb_objects *objects, const uint64_t *addrs, size_t count);
+/* So many things at most are announced at once, a few pages each, once there is room for them. */
+#define PRB_OBJECTS_BATCH 256
+void prb_objects_make_room(struct prb_objects *objects);
 /* The hash of an ASCII str under the target's key, each way CPython makes it, the likeliest first.  0: it
  * is not known. */
 #define PRB_STR_HASHES 2

@@ -177,3 +177,31 @@ struct prb_object_type *prb_type_of(struct prb_objects *objects, prb_addr object
         return PRB_NULL(prb_fail_addr(err, object, "there is no object at 0x%" PRIx64, object));
     return prb_type_at(objects, type, err);
 }
+
+/* ---- reading many ---- */
+
+#define TYPE_BYTES 416 /* of a type: what every release reads of it */
+#define NAME_BYTES 64
+#define MRO_BYTES 96
+
+void prb_types_read(struct prb_objects *objects, const prb_addr *types, size_t count)
+{
+    for (size_t at = 0; at < count; at += PRB_OBJECTS_BATCH) {
+        size_t end = count - at < PRB_OBJECTS_BATCH ? count : at + PRB_OBJECTS_BATCH, many;
+        uint64_t name, mro;
+        prb_objects_make_room(objects);
+        for (size_t i = at; i < end; i++)
+            prb_view_prefetch(objects->view, types[i], TYPE_BYTES);
+        for (size_t i = at; i < end; i++) {
+            if (PRB_GET(objects, types[i], type, name, &name))
+                prb_view_prefetch(objects->view, name, NAME_BYTES);
+            if (PRB_GET(objects, types[i], type, mro, &mro))
+                prb_view_prefetch(objects->view, mro, MRO_BYTES);
+        }
+        for (size_t i = at; i < end; i++) {
+            struct prb_object_type *type = prb_type_at(objects, types[i], NULL);
+            if (type && type->python)
+                (void)prb_type_mro(objects, type, &many);
+        }
+    }
+}
