@@ -309,15 +309,26 @@ static natsStatus set_all(struct prb_bus *bus, const struct prb_bus_file *file,
     return status;
 }
 
-static bool cannot_connect(const struct prb_bus_file *file, natsStatus status,
-                           struct prb_error *err)
+static bool cannot_connect(const char *server, natsStatus status, struct prb_error *err)
 {
-    failed(err, status, "the bus cannot be reached");
+    struct prb_error why = {0};
+    failed(&why, status, "the bus cannot be reached");
+    const char *when = strstr(why.text, "certificate has expired")  ? "has expired"
+                       : strstr(why.text, "certificate is not yet") ? "is not valid yet"
+                                                                    : NULL;
+    if (status == NATS_SSL_ERROR && when) {
+        prb_fail(err, PRB_PERMISSION,
+                 "the certificate of the server at %.120s %s by this host's clock", server, when);
+        return prb_error_remedy(err, "set the clock; else end the bus, remove its folder, and "
+                                     "begin anew by `probing cluster up`");
+    }
+    if (err)
+        *err = why;
     if (status == NATS_SSL_ERROR) {
         prb_fail(err, PRB_PERMISSION,
                  "the server at %.120s is not that of this bus file: its "
                  "certificate is another's",
-                 file->servers[0]);
+                 server);
         return prb_error_remedy(err, "take the bus file that `cluster up` wrote last");
     }
     if (err && err->code == PRB_PERMISSION)
@@ -326,7 +337,12 @@ static bool cannot_connect(const struct prb_bus_file *file, natsStatus status,
     return prb_error_remedy(err,
                             "is it running? `probing cluster up` on its host; it should be at "
                             "%.120s",
-                            file->servers[0]);
+                            server);
+}
+
+static bool is_refusal(natsStatus status)
+{
+    return status == NATS_SSL_ERROR || status == NATS_CONNECTION_AUTH_FAILED;
 }
 
 /* A server that was just killed is back soon. */
@@ -335,9 +351,25 @@ static natsStatus connect_soon(struct prb_bus *bus, natsOptions *options)
     double until = prb_clock_s() + SOON;
     natsStatus status;
     while ((status = nats.natsConnection_Connect(&bus->connection, options)) != NATS_OK &&
-           status != NATS_SSL_ERROR && status != NATS_CONNECTION_AUTH_FAILED &&
-           prb_clock_s() < until)
+           !is_refusal(status) && prb_clock_s() < until)
         poll(NULL, 0, SOON_MS);
+    return status;
+}
+
+/* Of some servers libnats tells what the last one did: one that refuses says more than one that is not there. */
+static natsStatus connect_each(struct prb_bus *bus, const struct prb_bus_file *file,
+                               natsOptions *options, const char **server_out)
+{
+    natsStatus status = connect_soon(bus, options);
+    *server_out = file->servers[0];
+    for (size_t i = 0; i < file->server_count && status != NATS_OK && !is_refusal(status); i++) {
+        natsStatus one = nats.natsOptions_SetServers(options, (const char **)&file->servers[i], 1);
+        TRY(one, nats.natsConnection_Connect(&bus->connection, options));
+        if (one != NATS_OK && !is_refusal(one))
+            continue;
+        status = one;
+        *server_out = file->servers[i];
+    }
     return status;
 }
 
@@ -362,14 +394,15 @@ struct prb_bus *prb_bus_open(const struct prb_bus_file *file, const struct prb_b
     bus->context = want->context;
     snprintf(bus->inbox, sizeof bus->inbox, "_INBOX%s%s", file->has_class ? "." : "",
              file->has_class ? prb_bus_class_name(file->class) : "");
+    const char *server = file->servers[0];
     natsStatus status = nats.natsOptions_Create(&options);
     TRY(status, set_all(bus, file, want, tls, options));
-    TRY(status, connect_soon(bus, options));
+    TRY(status, connect_each(bus, file, options, &server));
     if (options)
         nats.natsOptions_Destroy(options);
     if (status == NATS_OK)
         return bus;
-    cannot_connect(file, status, err);
+    cannot_connect(server, status, err);
     prb_bus_close(bus);
     return NULL;
 }

@@ -1,5 +1,7 @@
 """probing cluster up: the server, its folder, and who may do what on it."""
 
+import glob
+import json
 import os
 import signal
 import socket
@@ -13,6 +15,7 @@ from bus import DEADLINE, Bus, missing
 from nats_client import Client, Key, Refused
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+FAKETIME = glob.glob("/usr/lib*/*/faketime/libfaketime.so.1") + glob.glob("/usr/lib*/faketime/libfaketime.so.1")
 CLASSES = ("agent", "look", "control", "eval")
 USAGE, PERMISSION, CORRUPT, BUSY = 2, 5, 8, 14
 
@@ -207,3 +210,28 @@ def test_strangers(running):
             Client(file, ca=other.file("look")["ca"])
     finally:
         other.remove()
+
+
+def with_servers(running, folder, servers, **changed):
+    """A bus file that names these servers."""
+    path = folder / "look"
+    path.write_text(json.dumps(dict(running.file("look"), servers=servers, **changed)))
+    path.chmod(0o600)
+    return str(path)
+
+
+def test_a_key_that_is_not_known(running, tmp_path):
+    """What one server says is told, though another one of the file is not there."""
+    server, = running.file("look")["servers"][:1]
+    file = with_servers(running, tmp_path, [server, "tls://nowhere.invalid:4222"], nkey=Key(bytes(range(32))).seed)
+    done = running.run("cluster", "--bus", file, "jobs")
+    assert done.returncode == PERMISSION and "the server does not know the key of this bus file" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("time, how", [("+40y", "has expired"), ("-2y", "is not valid yet")])
+@pytest.mark.skipif(not FAKETIME, reason="no libfaketime")
+def test_a_clock_that_is_wrong(running, tmp_path, time, how):
+    """A certificate that counts only at another time is no other bus's."""
+    file = with_servers(running, tmp_path, running.file("look")["servers"][:1])
+    done = running.run("cluster", "--bus", file, "jobs", environment={"LD_PRELOAD": FAKETIME[0], "FAKETIME": time})
+    assert done.returncode == PERMISSION and how + " by this host's clock" in done.stderr, done.stderr
