@@ -96,11 +96,12 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
                    prb_rows_wants(rows, "shadow_high");
     bool devices = prb_rows_wants(rows, "gpu_forward") || prb_rows_wants(rows, "gpu_backward") ||
                    prb_rows_wants(rows, "gpu_optimizer");
-    bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
-                (!devices || prb_torch_devices_read(rows, &filling.devices, err)) &&
-                (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
-                prb_recorded_each_of(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS,
-                                     "timestamp", UINT64_MAX, put_row, &filling, err);
+    bool good =
+        prb_torch_names_read(rows, false, &filling.names, err) &&
+        (!devices || prb_torch_devices_read(rows, &filling.devices, err)) &&
+        (!shadows || prb_torch_shadows_read(rows, &filling.shadows, err)) &&
+        prb_recorded_each_of(rows, PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, PRB_HISTORY_WHOLE,
+                             "timestamp", UINT64_MAX, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_torch_shadows_deinit(&filling.shadows);
     prb_torch_devices_deinit(&filling.devices);

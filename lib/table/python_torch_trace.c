@@ -26,10 +26,12 @@ static const struct prb_column columns[] = {
     {"time_offset", PRB_REAL, "s", "from the step's begin; NULL: it goes on"},
     {"weight", PRB_INTEGER, "count", "steps that it stands for: one in so many was sampled"},
     {"gpu_ms", PRB_REAL, "ms", "on the GPU"},
-    {"allocated", PRB_REAL, "MB", "of GPU memory"},
-    {"max_allocated", PRB_REAL, "MB", "the most of it so far"},
-    {"cached", PRB_REAL, "MB", "of GPU memory that PyTorch's allocator keeps"},
-    {"max_cached", PRB_REAL, "MB", "the most of it so far"},
+    {"allocated", PRB_REAL, "MB",
+     "in tensors when it ended, by PyTorch's caching allocator of all CUDA devices; NULL: the "
+     "program uses none, or another allocator"},
+    {"max_allocated", PRB_REAL, "MB", "the most of it so far, of each device"},
+    {"cached", PRB_REAL, "MB", "what the same allocator has of the driver"},
+    {"max_cached", PRB_REAL, "MB", "the most of it so far, of each device"},
     {"allocated_delta", PRB_REAL, "MB", "by which allocated grew meanwhile"},
     {"max_allocated_delta", PRB_REAL, "MB", "by which max_allocated grew meanwhile"},
     {"resolution", PRB_TEXT, "",
@@ -191,6 +193,38 @@ static void put_unknown(const struct filling *filling, const struct call *call)
     (void)call;
     prb_row_null(filling->rows);
 }
+/* In MB, of bytes. */
+static void put_mb(const struct filling *filling, const struct prb_ring_value *bytes)
+{
+    if (bytes->null)
+        prb_row_null(filling->rows);
+    else
+        prb_row_real(filling->rows, (double)bytes->integer / (1 << 20));
+}
+static void put_allocated(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_ALLOCATED]);
+}
+static void put_max_allocated(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_MAX_ALLOCATED]);
+}
+static void put_cached(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_CACHED]);
+}
+static void put_max_cached(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_MAX_CACHED]);
+}
+static void put_allocated_delta(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_ALLOCATED_DELTA]);
+}
+static void put_max_allocated_delta(const struct filling *filling, const struct call *call)
+{
+    put_mb(filling, &call->values[PRB_TRACE_MAX_ALLOCATED_DELTA]);
+}
 static void put_resolution(const struct filling *filling, const struct call *call)
 {
     prb_row_text(filling->rows, prb_recorded_resolution(call->resolution));
@@ -204,6 +238,7 @@ static void put_resolution(const struct filling *filling, const struct call *cal
 #define RING(column) (UINT64_C(1) << PRB_TRACE_##column)
 #define OF_MODULE (RING(OBJECT) | RING(THREAD))
 #define OF_STEP (RING(STEP) | RING(THREAD))
+#define OF_MEMORY (~(RING(ALLOCATED) - 1)) /* which not every process has */
 enum names { NO_NAMES, NAMES, STEPS /* also those of the steps that have ended */ };
 static const struct part {
     size_t columns;
@@ -229,12 +264,12 @@ static const struct part {
     {1, OF_STEP, STEPS, put_time_offset},
     {1, 0, NO_NAMES, put_weight},
     {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
-    {1, 0, NO_NAMES, put_unknown},
+    {1, RING(ALLOCATED), NO_NAMES, put_allocated},
+    {1, RING(MAX_ALLOCATED), NO_NAMES, put_max_allocated},
+    {1, RING(CACHED), NO_NAMES, put_cached},
+    {1, RING(MAX_CACHED), NO_NAMES, put_max_cached},
+    {1, RING(ALLOCATED_DELTA), NO_NAMES, put_allocated_delta},
+    {1, RING(MAX_ALLOCATED_DELTA), NO_NAMES, put_max_allocated_delta},
     {1, 0, NO_NAMES, put_resolution},
 };
 _Static_assert(sizeof parts / sizeof *parts <= PARTS_MAX, "room for each part");
@@ -292,10 +327,13 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     struct filling filling = {.rows = rows};
     enum names names;
     const uint64_t needs = choose(&filling, &names);
+    const bool memory = needs & OF_MEMORY;
     bool good =
         (names == NO_NAMES || prb_torch_names_read(rows, names == STEPS, &filling.names, err)) &&
-        prb_recorded_each_of(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, "timestamp", needs, put_row,
-                             &filling, err);
+        prb_recorded_each_of(rows, PRB_TRACE_RING,
+                             memory ? PRB_TRACE_MEMORY_COLUMNS : PRB_TRACE_COLUMNS,
+                             memory ? PRB_HISTORY_PART : PRB_HISTORY_WHOLE, "timestamp", needs,
+                             put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
 }

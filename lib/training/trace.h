@@ -32,6 +32,16 @@ enum prb_trace_stage {
     "step:integer::local_step\n"                                                                   \
     "order:integer::micro-step and the number within the step\n"                                   \
     "thread:integer::native id of the thread, and the number of the arming\n"
+/* Of a process whose PyTorch has a CUDA allocator: what it has at the row's end, and how much more than
+ * at its begin.  NULL: not known. */
+#define PRB_TRACE_MEMORY_COLUMNS                                                                   \
+    PRB_TRACE_COLUMNS                                                                              \
+    "allocated:integer:B\n"                                                                        \
+    "max_allocated:integer:B\n"                                                                    \
+    "cached:integer:B\n"                                                                           \
+    "max_cached:integer:B\n"                                                                       \
+    "allocated_delta:integer:B\n"                                                                  \
+    "max_allocated_delta:integer:B\n"
 enum prb_trace_column {
     PRB_TRACE_BEGIN,
     PRB_TRACE_DURATION,
@@ -41,7 +51,14 @@ enum prb_trace_column {
     PRB_TRACE_STEP,
     PRB_TRACE_ORDER,
     PRB_TRACE_THREAD,
-    PRB_TRACE_COLUMN_COUNT
+    PRB_TRACE_COLUMN_COUNT,
+    PRB_TRACE_ALLOCATED = PRB_TRACE_COLUMN_COUNT,
+    PRB_TRACE_MAX_ALLOCATED,
+    PRB_TRACE_CACHED,
+    PRB_TRACE_MAX_CACHED,
+    PRB_TRACE_ALLOCATED_DELTA,
+    PRB_TRACE_MAX_ALLOCATED_DELTA,
+    PRB_TRACE_MEMORY_COLUMN_COUNT
 };
 
 /* place */

@@ -75,10 +75,31 @@ def use_allocator(devices):
     torch._C._cuda_memoryStats = stats
 
 
+allocates = False
+
+
+def init_allocator():
+    """As if CUDA were in use: 5 MB of device 0 and 1 of device 1, then 3 MB of each forward that its backward frees."""
+    global allocates
+    fake.cuda_init()
+    fake.cuda_allocate(0, 5)
+    fake.cuda_allocate(1, 1)
+    allocates = True
+
+
 class Slow(torch.nn.Linear):
     def forward(self, x):
         time.sleep(0.004)
+        if allocates:
+            fake.cuda_allocate(0, 2)
+            fake.cuda_allocate(0, 1)
         return super().forward(x)
+
+
+def free(gradient):
+    if allocates:
+        fake.cuda_allocate(0, -2)
+        fake.cuda_allocate(0, -1)
 
 
 def train():
@@ -88,6 +109,7 @@ def train():
     while True:
         number += 1
         loss = model(torch.ones(2, 4)).sum() * 0 + number
+        loss.register_hook(free)
         loss.backward()
         move(loss, CUDA)
         optimizer.step()

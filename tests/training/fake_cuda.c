@@ -1,7 +1,7 @@
 /*
  * Stands for libcuda.so.1, CUDA's runtime and PyTorch's libc10_cuda.so in a program without a device: what the probe calls of
  * them.  An event is done when it was asked for so often as cuda_lag says.  A call that CUDA does not allow while a stream is
- * captured counts as harm.
+ * captured counts as harm.  Its caching allocator counts as PyTorch's does, and has no memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -103,4 +103,78 @@ int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, void *str
     cuda_copies++;
     memcpy(to, from, size);
     return kind == 2 && stream == (void *)7 ? SUCCESS : failed(INVALID);
+}
+
+/* ---- c10::cuda::CUDACachingAllocator ---- */
+
+/* The object of a device: a lock, what was counted, and more. */
+enum { LOCK_WORDS = 5, ARRAYS = 6, POOLS = 3, NUMBERS = 4, DEVICES = 2, OBJECT_WORDS = 3000 };
+struct cached {
+    uint64_t lock[LOCK_WORDS];
+    struct {
+        int64_t current, peak, allocated, freed;
+    } numbers[ARRAYS][POOLS];
+    uint64_t rest[200];
+};
+
+/* The object that has them: words of all kinds, then the vector. */
+static uint64_t object[OBJECT_WORDS];
+uint64_t *allocator __asm__("_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+uint64_t *allocator = object;
+static struct cached *devices[DEVICES];
+
+static void count(struct cached *device, int array, int pool, int64_t amount)
+{
+    int pools[] = {0, pool};
+    for (int i = 0; i < 2; i++) {
+        int64_t current = device->numbers[array][pools[i]].current += amount;
+        if (amount < 0)
+            device->numbers[array][pools[i]].freed -= amount;
+        else
+            device->numbers[array][pools[i]].allocated += amount;
+        if (current > device->numbers[array][pools[i]].peak)
+            device->numbers[array][pools[i]].peak = current;
+    }
+}
+
+/* A vector that is none of devices: of pages that are not there, of a text, of zeros. */
+static void mislead(uint64_t *words)
+{
+    static uint64_t nowhere[2] = {8, UINT64_MAX - 7}, zeros[400];
+    static uint64_t to_zeros[2] = {0, 0};
+    to_zeros[0] = to_zeros[1] = (uint64_t)(uintptr_t)zeros;
+    words[0] = (uint64_t)(uintptr_t)nowhere;
+    words[1] = words[2] = (uint64_t)(uintptr_t)(nowhere + 2);
+    words[3] = (uint64_t)(uintptr_t)to_zeros;
+    words[4] = words[5] = (uint64_t)(uintptr_t)(to_zeros + 2);
+    words[6] = 1;
+    words[7] = words[8] = UINT64_MAX;
+}
+
+void cuda_init(void);
+void cuda_init(void)
+{
+    mislead(object + 100);
+    for (int i = 0; i < DEVICES; i++)
+        devices[i] = calloc(1, sizeof **devices);
+    uint64_t *vector = object + OBJECT_WORDS - 3;
+    vector[0] = (uint64_t)(uintptr_t)devices;
+    vector[1] = vector[2] = (uint64_t)(uintptr_t)(devices + DEVICES);
+}
+
+/* A large block of whole MB, of a segment of its own that stays; below 0: it is freed. */
+void cuda_allocate(int device, int mb);
+void cuda_allocate(int device, int mb)
+{
+    const int64_t bytes = (int64_t)mb << 20, block = mb < 0 ? -1 : 1;
+    struct cached *of = devices[device];
+    const int large = 2, cached = (int)(of->numbers[5][large].current >> 20);
+    const int allocated = (int)(of->numbers[4][large].current >> 20) + mb;
+    count(of, 0, large, block);
+    count(of, 2, large, block);
+    count(of, 4, large, bytes);
+    if (allocated > cached) {
+        count(of, 1, large, 1);
+        count(of, 5, large, (int64_t)(allocated - cached) << 20);
+    }
 }

@@ -110,6 +110,43 @@ def test_what_the_allocator_has(job):
     assert ask(job, "get('harm')") == "0"
 
 
+MEMORY = ("allocated", "max_allocated", "cached", "max_cached", "allocated_delta", "max_allocated_delta")
+
+
+def memory_of(job, stage, least, where="1"):
+    sql = "SELECT DISTINCT {} FROM (SELECT * FROM python.torch_trace WHERE stage = '{}' AND {} ORDER BY timestamp DESC LIMIT {})"
+    rows_of(job.pid, "SELECT 1 FROM python.torch_trace WHERE stage = '{}' AND {}".format(stage, where), least)
+    return [tuple(row[name] for name in MEMORY) for row in query(job.pid, sql.format(", ".join(MEMORY), stage, where, least))]
+
+
+def test_memory_of_each_row(job):
+    """What a module, a backward and an optimizer allocated, by the allocator's own numbers; NULL until it is used, and nothing is asked of
+    CUDA for it: while a graph is captured, too."""
+    begin(job, "on,rate=1,gpu=off")
+    assert memory_of(job, "forward", 5) == [(None,) * 6]
+    ask(job, "put('capturing', 1)")
+    ask(job, "init_allocator()")
+    rows_of(job.pid, "SELECT 1 FROM python.torch_trace WHERE allocated_delta > 0", 1)
+    assert memory_of(job, "forward", 5, "allocated > 0") == [(9, 9, 9, 9, 3, 0)]
+    assert memory_of(job, "backward", 5, "allocated > 0") == [(6, 9, 9, 9, -3, 0)]
+    assert memory_of(job, "optimizer", 5, "allocated > 0") == [(6, 9, 9, 9, 0, 0)]
+    assert ask(job, "get('harm') + get('records')") == "0"
+    ask(job, "fake.cuda_allocate(1, 20)")
+    rows_of(job.pid, "SELECT 1 FROM python.torch_trace WHERE allocated = 29 AND max_allocated = 29 AND cached = 29", 3)
+
+
+def test_allocations_of_a_later_arming(job):
+    """Found when recording begins; a table that asks for other columns has all rows."""
+    ask(job, "init_allocator()")
+    begin(job, "on,rate=1,gpu=off")
+    assert memory_of(job, "forward", 5) == [(9, 9, 9, 9, 3, 0)]
+    rows = query(job.pid, "SELECT count(*) AS n, count(allocated) AS known FROM python.torch_trace WHERE stage = 'forward'")
+    assert rows[0]["n"] == rows[0]["known"] > 0
+    assert query(job.pid, "SELECT count(DISTINCT stage) AS n FROM python.torch_trace_events")[0]["n"] >= 4
+    begin(job, "off")
+    assert query(job.pid, "SELECT min(allocated) AS least FROM python.torch_trace")[0]["least"] == 6
+
+
 def test_off(job):
     begin(job, "on,rate=1,gpu=off")
     rows_of(job.pid, "SELECT 1 FROM python.torch_step_timing", 10)

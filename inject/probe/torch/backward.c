@@ -34,6 +34,8 @@ static struct prb_py *on_backward(struct prb_py *self, struct prb_py *args, stru
         .number = prb_torch_number(thread, step),
         .tid = thread->tid,
     };
+    struct prb_cuda_memory before;
+    event.before = outermost && prb_cuda_memory_read(&before) ? &before : NULL;
     thread->scopes++;
     if (outermost)
         prb_torch_collectives_begin();

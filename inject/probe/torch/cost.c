@@ -11,11 +11,12 @@
 #define BATCHES 24
 #define DOUBT 2
 
-static _Atomic double per_call, per_row, per_scope; /* ns */
+static _Atomic double per_call, per_row, per_scope, per_memory; /* ns */
 
 double prb_torch_cost(uint64_t calls, uint64_t rows, uint64_t scopes)
 {
-    return DOUBT * ((double)calls * per_call + (double)rows * per_row + (double)scopes * per_scope);
+    return DOUBT * ((double)calls * per_call + (double)rows * per_row + (double)scopes * per_scope +
+                    (double)(rows + scopes) * per_memory);
 }
 
 /* As for a module's call without a row: one look at the clock, the thread, its counts. */
@@ -48,6 +49,16 @@ static void turn_scope(struct prb_torch_thread *thread)
     turn_row(thread);
 }
 
+/* At the begin and at the end of what has a row. */
+static void turn_memory(struct prb_torch_thread *thread)
+{
+    struct prb_cuda_memory before, after;
+    (void)thread;
+    prb_cuda_memory_read(&before);
+    prb_cuda_memory_read(&after);
+    __asm__ volatile("" : : "m"(before), "m"(after));
+}
+
 static double measure(void (*turn)(struct prb_torch_thread *thread),
                       struct prb_torch_thread *thread)
 {
@@ -70,4 +81,10 @@ void prb_torch_cost_measure(void)
     per_call = measure(turn_call, thread);
     per_row = measure(turn_row, thread);
     per_scope = measure(turn_scope, thread);
+}
+
+void prb_torch_cost_measure_memory(void)
+{
+    if (per_memory == 0)
+        per_memory = measure(turn_memory, NULL);
 }

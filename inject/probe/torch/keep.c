@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "inject/probe/cuda/allocator.h"
 #include "inject/probe/cuda/cuda.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
@@ -157,6 +158,8 @@ static void look_after(void)
         prb_torch_steps_rest(now);
         if (prb_cuda_look())
             prb_torch_record_devices();
+        if (prb_cuda_allocator_look())
+            prb_torch_cost_measure_memory();
         prb_ring_prepare(); /* the rows are written by threads of the program */
         if (now >= classes) {
             arm_again();

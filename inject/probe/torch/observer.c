@@ -36,7 +36,8 @@ static atomic_bool registered;
 struct scope {
     _Alignas(64) const void *_Atomic function; /* at::RecordFunction: matches begin and end */
     const struct prb_torch_label *label;
-    struct prb_torch_event event; /* its end is not known yet */
+    struct prb_torch_event event;  /* its end is not known yet */
+    struct prb_cuda_memory before; /* if the event says so */
     unsigned arming;
 };
 
@@ -139,6 +140,7 @@ static void begin_scope(const void *function)
         .step = step,
         .number = prb_torch_number(thread, step),
         .tid = thread->tid,
+        .before = prb_cuda_memory_read(&scope->before) ? &scope->before : NULL,
     };
     thread->scopes++;
     atomic_store_explicit(&scope->function, function, memory_order_release);

@@ -152,6 +152,8 @@ static bool prepare(const struct prb_py_api *py, struct prb_error *err)
         prb_torch_record_devices();
     if (ready)
         prb_torch_cost_measure();
+    if (ready && prb_cuda_allocator_look())
+        prb_torch_cost_measure_memory();
     py->PyEval_RestoreThread(saved);
     prb_py_gil_acquired(py);
     return ready;
@@ -237,6 +239,7 @@ static void forked(void)
     prb_torch_outside_forked();
     prb_torch_steps_forked();
     prb_cuda_forked();
+    prb_cuda_allocator_forked();
     prb_torch_ending_forked();
     prb_torch_labels_forked();
     prb_torch_observer_forked();

@@ -45,7 +45,8 @@ enum { AT, WHAT, AT_SPAN, AT_THREAD, AT_STEP, WITH, EVENTS_COUNT };
 
 static struct prb_ring_table *_Atomic trace, *_Atomic names, *_Atomic steps, *_Atomic devices,
     *_Atomic spans, *_Atomic events;
-static _Atomic int64_t epoch; /* ns from the monotonic clock to that of the epoch */
+static atomic_bool with_memory; /* rows of trace have the allocator's numbers */
+static _Atomic int64_t epoch;   /* ns from the monotonic clock to that of the epoch */
 
 /* Who loses the CPU between two clocks is off by that, and so are all rows of a step: others' clocks
  * are compared with them.  The look that took the least time counts. */
@@ -68,12 +69,22 @@ static void set_epoch(void)
 static int64_t epoch_ns(uint64_t at) { return (int64_t)at + epoch; }
 static double time_of(uint64_t at) { return (double)epoch_ns(at) * 1e-9; }
 
+/* One of both for a process: which, its first recording says. */
+static struct prb_ring_table *begin_trace(struct prb_error *err)
+{
+    struct prb_ring_table *table = NULL;
+    if (prb_cuda_allocator_is_there())
+        table = prb_probe_table(PRB_TRACE_RING, PRB_TRACE_MEMORY_COLUMNS, err);
+    with_memory = table != NULL;
+    return table ? table : prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err);
+}
+
 bool prb_torch_record_begin(struct prb_error *err)
 {
     set_epoch();
     names = prb_probe_table(PRB_TRACE_NAMES_RING, PRB_TRACE_NAMES_COLUMNS, err);
     steps = names ? prb_probe_table(PRB_TRACE_STEPS_RING, PRB_TRACE_STEPS_COLUMNS, err) : NULL;
-    trace = steps ? prb_probe_table(PRB_TRACE_RING, PRB_TRACE_COLUMNS, err) : NULL;
+    trace = steps ? begin_trace(err) : NULL;
     spans = trace ? prb_probe_table(SPANS_RING, SPANS_COLUMNS, NULL) : NULL;
     events = trace ? prb_probe_table(EVENTS_RING, EVENTS_COLUMNS, NULL) : NULL;
     if (trace) {
@@ -96,6 +107,31 @@ static int64_t owner(int64_t tid)
 {
     return prb_trace_word(atomic_load_explicit(&prb_torch.arming, memory_order_relaxed),
                           (uint64_t)tid);
+}
+
+/* What the allocator has now.  Not inlined: where there is none a row is to cost what it did. */
+__attribute__((noinline)) static void write_with_memory(struct prb_ring_table *table,
+                                                        const struct prb_torch_event *event,
+                                                        const int64_t cells[PRB_TRACE_COLUMN_COUNT])
+{
+    struct prb_ring_value row[PRB_TRACE_MEMORY_COLUMN_COUNT];
+    struct prb_cuda_memory now = {0};
+    const struct prb_cuda_memory *before = event->before;
+    bool known = prb_cuda_memory_read(&now), grown = known && before;
+    for (int i = 0; i < PRB_TRACE_COLUMN_COUNT; i++)
+        row[i] = (struct prb_ring_value){.integer = cells[i]};
+    row[PRB_TRACE_BEGIN].real = time_of(event->begin);
+    for (int i = PRB_TRACE_ALLOCATED; i < PRB_TRACE_MEMORY_COLUMN_COUNT; i++)
+        row[i] = (struct prb_ring_value){.null = i < PRB_TRACE_ALLOCATED_DELTA ? !known : !grown};
+    row[PRB_TRACE_ALLOCATED].integer = now.allocated;
+    row[PRB_TRACE_MAX_ALLOCATED].integer = now.max_allocated;
+    row[PRB_TRACE_CACHED].integer = now.reserved;
+    row[PRB_TRACE_MAX_CACHED].integer = now.max_reserved;
+    if (grown) {
+        row[PRB_TRACE_ALLOCATED_DELTA].integer = now.allocated - before->allocated;
+        row[PRB_TRACE_MAX_ALLOCATED_DELTA].integer = now.max_allocated - before->max_allocated;
+    }
+    prb_ring_write_at(table, row, epoch_ns(event->end));
 }
 
 void prb_torch_record(const struct prb_torch_event *event)
@@ -122,7 +158,10 @@ void prb_torch_record(const struct prb_torch_event *event)
         [PRB_TRACE_THREAD] = owner(event->tid),
     };
     memcpy(&row[PRB_TRACE_BEGIN], &begin, sizeof begin);
-    prb_ring_write_cells(table, row, epoch_ns(event->end));
+    if (atomic_load_explicit(&with_memory, memory_order_relaxed))
+        write_with_memory(table, event, row);
+    else
+        prb_ring_write_cells(table, row, epoch_ns(event->end));
 }
 
 void prb_torch_record_device_step(const struct prb_torch_device_step *step)

@@ -62,7 +62,8 @@ static unsigned label_of(const char *type)
 }
 
 static void record_call(struct prb_torch_thread *thread, const struct prb_py *self, uint64_t begin,
-                        uint64_t end, int64_t step, uint32_t number, bool recompute)
+                        uint64_t end, int64_t step, uint32_t number, bool recompute,
+                        const struct prb_cuda_memory *before)
 {
     const struct prb_torch_event event = {
         .begin = begin,
@@ -75,6 +76,7 @@ static void record_call(struct prb_torch_thread *thread, const struct prb_py *se
         .step = step,
         .number = number,
         .tid = thread->tid,
+        .before = before,
     };
     prb_torch_record(&event);
 }
@@ -106,6 +108,8 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
     int64_t step = atomic_load_explicit(&prb_torch.step, memory_order_relaxed);
     uint32_t number = prb_torch_number(thread, step);
     unsigned arming = thread->arming;
+    struct prb_cuda_memory before;
+    bool told = sampled && prb_cuda_memory_read(&before);
     thread->calls++;
     thread->depth++;
     struct prb_py *result = call(self, args, kwargs);
@@ -119,7 +123,7 @@ static struct prb_py *on_call(struct prb_py *self, struct prb_py *args, struct p
     uint64_t end = prb_clock_ns();
     if (sampled && atomic_load_explicit(&prb_torch.on, memory_order_relaxed)) {
         thread->rows++;
-        record_call(thread, self, begin, end, step, number, recompute);
+        record_call(thread, self, begin, end, step, number, recompute, told ? &before : NULL);
     }
     if (root)
         prb_torch_root_ends(thread, end);

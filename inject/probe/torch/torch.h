@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "inject/probe/cuda/allocator.h"
 #include "inject/probe/python/api.h"
 #include "training/trace.h"
 
@@ -189,6 +190,8 @@ uintptr_t prb_torch_frame_self(const char *label);
 
 /* Measure what our own code costs, by turns of it. */
 void prb_torch_cost_measure(void);
+/* The same of the allocator's numbers, once they are found. */
+void prb_torch_cost_measure_memory(void);
 /* ns of so many events, twice what was measured: caches were warm then. */
 double prb_torch_cost(uint64_t calls, uint64_t rows, uint64_t scopes);
 
@@ -272,7 +275,8 @@ struct prb_torch_event {
     bool recompute, async;
     int64_t step;
     uint32_t number;
-    int64_t tid; /* where it began */
+    int64_t tid;                          /* where it began */
+    const struct prb_cuda_memory *before; /* as it began; NULL: not known */
 };
 void prb_torch_record(const struct prb_torch_event *event);
 struct prb_torch_step {

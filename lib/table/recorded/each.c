@@ -54,8 +54,8 @@ bool prb_recorded_query(struct prb_rows *rows, const struct prb_history *history
 }
 
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          const char *time, uint64_t wanted, prb_store_row_fn *row, void *context,
-                          struct prb_error *err)
+                          enum prb_history_fit fit, const char *time, uint64_t wanted,
+                          prb_store_row_fn *row, void *context, struct prb_error *err)
 {
     struct prb_store_bound bound;
     struct prb_ring_column asked[PRB_RING_COLUMNS_MAX];
@@ -64,7 +64,7 @@ bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *c
                                       .columns = asked,
                                       .wanted = wanted,
                                       .bounds = &bound,
-                                      .fit = PRB_HISTORY_EXACT};
+                                      .fit = fit};
     const struct prb_history *history = prb_recorded_history(rows);
     PRB_AUTO_FREE char *text = strdup(columns);
     if (!text)
@@ -80,7 +80,8 @@ bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *colu
                        void *context, struct prb_error *err)
 {
     struct passing passing = {row, context};
-    return prb_recorded_each_of(rows, ring, columns, NULL, UINT64_MAX, pass, &passing, err);
+    return prb_recorded_each_of(rows, ring, columns, PRB_HISTORY_WHOLE, NULL, UINT64_MAX, pass,
+                                &passing, err);
 }
 
 /* ---- as the table shows them ---- */

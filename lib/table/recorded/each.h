@@ -11,18 +11,18 @@
 
 /*
  * Call row for every row of a ring, oldest first; values and texts are borrowed during the call.
- * columns: as the probe makes it ("name:type" lines); a file with other names or types has no rows
- * here, and so has a process without that ring.  What the collector moved to the store comes first.  False: err, or row said so.
+ * columns: as the probe makes it ("name:type" lines); a file that lacks one of them, or has it with
+ * another type, has no rows here, and so has a process without that ring.  What the collector moved to the store comes first.  False: err, or row said so.
  */
 bool prb_recorded_each(struct prb_rows *rows, const char *ring, const char *columns,
                        bool (*row)(void *context, const struct prb_ring_value *values),
                        void *context, struct prb_error *err);
 /* The same, with the process in the store and what the row stands for.  time: the column of the table
  * that the first one of the ring is, so that a WHERE on it reads what it needs; NULL: none.  wanted:
- * a bit for each column of the ring; the others may be NULL. */
+ * a bit for each column of the ring; the others may be NULL.  fit: which rings' rows. */
 bool prb_recorded_each_of(struct prb_rows *rows, const char *ring, const char *columns,
-                          const char *time, uint64_t wanted, prb_store_row_fn *row, void *context,
-                          struct prb_error *err);
+                          enum prb_history_fit fit, const char *time, uint64_t wanted,
+                          prb_store_row_fn *row, void *context, struct prb_error *err);
 /*
  * The rows of a ring whose columns are those of the table, by name and of their types: one that a
  * program, or a store of rows, wrote as the table shows it.  Columns that it lacks are NULL, but for pid and rank, which

@@ -82,7 +82,7 @@ struct giving {
     void *context;
     int64_t process;
     uint64_t raw;
-    bool same; /* their columns are the asked ones */
+    bool same; /* their first columns are the asked ones */
 };
 
 static bool is_number(enum prb_ring_type type) { return type != PRB_RING_TEXT; }
@@ -97,7 +97,7 @@ static uint64_t map(struct giving *giving, const struct prb_ring_column *columns
     const struct prb_history_query *query = giving->query;
     uint64_t wanted = 0;
     giving->columns = columns;
-    giving->same = count == query->count;
+    giving->same = count >= query->count;
     for (size_t i = 0; i < query->count; i++) {
         giving->from[i] = NONE;
         for (size_t j = 0; j < count; j++)
@@ -121,7 +121,7 @@ static bool fits(const struct giving *giving, size_t count)
         found += giving->from[i] != NONE &&
                  is_real(giving->columns[giving->from[i]].type) == is_real(query->columns[i].type);
     return query->fit == PRB_HISTORY_ANY ||
-           (found == count && (query->fit == PRB_HISTORY_PART || found == query->count));
+           found == (query->fit == PRB_HISTORY_PART ? count : query->count);
 }
 
 static bool give(struct giving *giving, const struct prb_ring_value *values, int64_t process,

@@ -30,7 +30,7 @@ size_t prb_history_bound(const struct prb_times *times, const char *name, size_t
 enum prb_history_fit {
     PRB_HISTORY_ANY,
     PRB_HISTORY_PART, /* every column of the ring is asked for */
-    PRB_HISTORY_EXACT /* and every one that is asked for is there */
+    PRB_HISTORY_WHOLE /* every one that is asked for is there */
 };
 struct prb_history_query {
     const char *schema, *name; /* of the table; the ring has the name */
