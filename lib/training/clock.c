@@ -393,6 +393,11 @@ int64_t prb_step_clock_last(const struct prb_step_clock *clock, size_t index)
     return clock->counters[index].last;
 }
 
+bool prb_step_clock_is_variable(const struct prb_step_clock *clock, size_t index)
+{
+    return clock->counters[index].trust == TRUST_VARIABLE;
+}
+
 bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out)
 {
     const struct counter *best = NULL;

@@ -32,6 +32,9 @@ void prb_step_clock_read(struct prb_step_clock *clock, double now,
  * found as the reading goes on: more may come at the end. */
 size_t prb_step_clock_count(const struct prb_step_clock *clock);
 int64_t prb_step_clock_last(const struct prb_step_clock *clock, size_t index);
+/* It is a variable: read only with the thread's frames, and not counted up as a step ends, but in the
+ * program's own time. */
+bool prb_step_clock_is_variable(const struct prb_step_clock *clock, size_t index);
 /* The index of the one that serves; false: none does. */
 bool prb_step_clock_best(const struct prb_step_clock *clock, size_t *out);
 

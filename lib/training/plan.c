@@ -9,6 +9,7 @@
 #include "py/object/reader.h"
 #include "tensor/tensor.h"
 #include "training/clock.h"
+#include "training/phase.h"
 
 #define NAMES_MAX 20000 /* modules that are named */
 #define OPTIMIZERS_MAX 256
@@ -129,27 +130,107 @@ char *prb_torch_plan(struct prb_target *target, struct prb_error *err)
 struct reading {
     int64_t ended;
     size_t count;
+    bool inside; /* a step's forward or backward: with variables */
     int64_t values[COUNTERS_MAX];
 };
 
-/* The difference that most readings have: a counter is raised a little before or after a step ends. */
-static bool usual(const struct reading *readings, size_t count, size_t counter, int64_t *out)
+/* Which step's number it is.  A counter of the heap has that of the last step that ended, but for a
+ * moment.  A variable has that of the step that runs: it may change anywhere between two steps. */
+static bool difference_of(const struct prb_step_clock *clock, const struct reading *reading,
+                          size_t counter, int64_t *out)
 {
-    size_t most = 0;
+    bool variable = prb_step_clock_is_variable(clock, counter);
+    if (counter >= reading->count || (variable && !reading->inside))
+        return false;
+    *out = reading->values[counter] - reading->ended - variable;
+    return true;
+}
+
+/* The difference that most readings have: a counter is raised a little before or after a step ends.  Of
+ * a variable that counts something else (batches, of which a step has several), most have another one. */
+static bool usual(const struct prb_step_clock *clock, const struct reading *readings, size_t count,
+                  size_t counter, int64_t *out)
+{
+    size_t most = 0, all = 0;
     for (size_t i = 0; i < count; i++) {
         size_t same = 0;
-        if (counter >= readings[i].count)
+        int64_t here, there;
+        if (!difference_of(clock, &readings[i], counter, &here))
             continue;
-        int64_t difference = readings[i].values[counter] - readings[i].ended;
+        all++;
         for (size_t k = 0; k < count; k++)
-            same += counter < readings[k].count &&
-                    readings[k].values[counter] - readings[k].ended == difference;
+            same += difference_of(clock, &readings[k], counter, &there) && there == here;
         if (same > most) {
             most = same;
-            *out = difference;
+            *out = here;
         }
     }
-    return most > 0;
+    return most > (prb_step_clock_is_variable(clock, counter) ? all / 2 : 0);
+}
+
+/* ---- the thread that trains ---- */
+
+static bool is_inside(const struct prb_runtime *runtime, const struct prb_raw_thread *thread)
+{
+    struct prb_phase_state state = {0};
+    if (thread->interpreter || thread->unstable || thread->broken.why)
+        return false;
+    for (size_t i = thread->frame_count; i-- > 0;) {
+        prb_addr address = thread->frames[i].code;
+        const struct prb_code_object *code =
+            address ? prb_code_get(runtime->py, address, true, NULL) : NULL;
+        if (code)
+            prb_phase_enter(&state, prb_phase_of_function(code->filename, code->name));
+    }
+    return state.phase == PRB_PHASE_FORWARD || state.phase == PRB_PHASE_BACKWARD;
+}
+
+/* A thread in a forward or a backward; always the same one.  NULL: it is elsewhere. */
+static const struct prb_raw_thread *find_inside(const struct prb_runtime *runtime, prb_addr *whose)
+{
+    const struct prb_raw_stacks *raw = prb_sampler_take(runtime->sampler, 0, NULL);
+    for (size_t i = 0; raw && i < raw->thread_count; i++) {
+        const struct prb_raw_thread *thread = &raw->threads[i];
+        if ((!*whose || *whose == thread->tstate) && is_inside(runtime, thread)) {
+            *whose = thread->tstate;
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+/* ---- readings ---- */
+
+struct looking {
+    struct prb_target *target;
+    struct prb_step_clock *clock;
+    bool (*ended)(void *context, int64_t *out);
+    void *context;
+    prb_addr thread; /* that trains; 0: not seen yet */
+};
+
+/* *good_out: no step ended meanwhile.  False: the probe does not answer. */
+static bool read_once(struct looking *looking, struct reading *out, bool *good_out)
+{
+    const struct prb_runtime *runtime = &looking->target->runtimes[0];
+    const struct prb_raw_thread *thread = NULL;
+    int64_t after;
+    size_t best;
+    if (!looking->ended(looking->context, &out->ended))
+        return false;
+    if (!prb_step_clock_best(looking->clock, &best) ||
+        prb_step_clock_is_variable(looking->clock, best)) /* else no variable is needed */
+        thread = find_inside(runtime, &looking->thread);
+    prb_step_clock_read(looking->clock, prb_clock_s(), runtime, thread);
+    if (!looking->ended(looking->context, &after))
+        return false;
+    *good_out = after == out->ended;
+    out->inside = thread != NULL;
+    out->count = prb_step_clock_count(looking->clock);
+    out->count = out->count < COUNTERS_MAX ? out->count : COUNTERS_MAX;
+    for (size_t i = 0; i < out->count; i++)
+        out->values[i] = prb_step_clock_last(looking->clock, i);
+    return true;
 }
 
 bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, int64_t *out),
@@ -161,31 +242,27 @@ bool prb_torch_counter(struct prb_target *target, bool (*ended)(void *context, i
     PRB_AUTO(prb_step_clock)
     struct prb_step_clock *clock = heap ? prb_step_clock_new(heap, err) : NULL;
     PRB_AUTO_FREE struct reading *readings = calloc(READINGS_MAX, sizeof *readings);
+    struct looking looking = {target, clock, ended, context, 0};
     double began = prb_clock_s(), until = began + seconds;
     size_t count = 0, tries = 0, best;
     bool serves = false;
     if (!clock || !readings)
         return clock ? prb_nomem(err) : false;
     while (prb_clock_s() < until && count < READINGS_MAX && (!serves || count < READINGS_ENOUGH)) {
-        struct reading *reading = &readings[count];
-        int64_t after;
+        bool good;
         if (tries++)
             prb_clock_sleep_until(prb_clock_s() + PAUSE_S + (prb_clock_s() - began) / 16);
-        if (!ended(context, &reading->ended))
+        if (!read_once(&looking, &readings[count], &good))
             return prb_fail(err, PRB_GONE, "the probe does not answer");
-        prb_step_clock_read(clock, prb_clock_s(), NULL, NULL);
-        if (!ended(context, &after) || after != reading->ended)
+        if (!good)
             continue;
-        reading->count = prb_step_clock_count(clock);
-        reading->count = reading->count < COUNTERS_MAX ? reading->count : COUNTERS_MAX;
-        for (size_t i = 0; i < reading->count; i++)
-            reading->values[i] = prb_step_clock_last(clock, i);
         count++;
         serves = prb_step_clock_best(clock, &best);
-        if (reading->ended == readings[0].ended && prb_clock_s() > began + HOPELESS * seconds)
+        if (readings[count - 1].ended == readings[0].ended &&
+            prb_clock_s() > began + HOPELESS * seconds)
             break;
     }
-    if (!serves || !usual(readings, count, best, offset_out))
+    if (!serves || !usual(clock, readings, count, best, offset_out))
         return prb_fail(err, PRB_NOT_FOUND, "no number of the program counts its steps");
     snprintf(name, size, "%s", prb_step_clock_result(clock).name);
     return true;

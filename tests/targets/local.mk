@@ -1,7 +1,7 @@
 EXTRA_DIST += %D%/oracle.py %D%/alone.py %D%/alternate.py %D%/broken_chain.py %D%/callbacks.py %D%/busy.py %D%/churn.py %D%/hot.py %D%/collecting.py %D%/counting.py %D%/growing.py %D%/comprehensions.py \
 	%D%/coroutines.py %D%/decorators.py %D%/deep.py %D%/ending.py %D%/executed.py %D%/finalizing.py %D%/fleeting.py %D%/generators.py %D%/hang_jobs.py %D%/hung.py \
 	%D%/many_threads.py %D%/names.py %D%/positions.py %D%/recursion.py %D%/restless.py %D%/swaps.py %D%/tensors.py %D%/objects.py %D%/shutdown.py %D%/subinterpreters.py \
-	%D%/looked_at.py %D%/steady.py %D%/threads.py %D%/torch_device.py %D%/torch_exact.py %D%/torch_frameworks.py %D%/torch_logged.py %D%/torch_loops.py %D%/torch_modules.py %D%/torch_programs.py %D%/torch_train.py %D%/torch_watched.py %D%/probed.py %D%/random_values.py %D%/values.py
+	%D%/looked_at.py %D%/steady.py %D%/threads.py %D%/torch_device.py %D%/torch_exact.py %D%/torch_bare.py %D%/torch_frameworks.py %D%/torch_logged.py %D%/torch_loops.py %D%/torch_modules.py %D%/torch_programs.py %D%/torch_train.py %D%/torch_watched.py %D%/probed.py %D%/random_values.py %D%/values.py
 EXTRA_DIST += %D%/torch_slots.py %D%/fake_torch/torch/__init__.py %D%/fake_torch/torch/nn/__init__.py \
 	%D%/fake_torch/torch/nn/modules/__init__.py %D%/fake_torch/torch/nn/modules/module.py
 EXTRA_DIST += %D%/debugged.py %D%/debugged_late.py %D%/births.py %D%/debugged_hidden.py %D%/debugged_torch.py %D%/ranked_torch.py

@@ -13,13 +13,13 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def loop():
-    """loop(shape): a training loop that goes on; ended with the test.  ddp: rank 0 of torchrun's two."""
+    """loop(shape): a training loop that goes on; ended with the test.  ddp, or ranked: rank 0 of torchrun's two."""
     if not torch_python():
         pytest.skip("needs a Python with torch: PROBING_TORCH_PYTHON, or build/venv")
     started = []
 
-    def begin(shape, program="torch_loops.py"):
-        launcher = [torch_python(), *TORCHRUN] if shape == "ddp" else []
+    def begin(shape, program="torch_loops.py", ranked=False):
+        launcher = [torch_python(), *TORCHRUN] if ranked or shape == "ddp" else []
         python = pythons.Python(launcher, torch_python(), pythons.ask([torch_python()])[0], "torch")
         target = Target(python, program, [shape], folder=TARGETS)
         started.append(target)

@@ -326,6 +326,24 @@ def test_the_programs_number_is_found_later(job):
     assert rows[-1]["global_step"] in (BEFORE + done - 1, BEFORE + done), (rows[-1], done)  # the last may go on
 
 
+@pytest.mark.parametrize("ranked", [False, True], ids=["alone", "ranked"])
+def test_a_local_counts(loop, ranked):
+    """Where neither an optimizer nor a loader counts, as with SGD: the loop's own variable, as it is in that step, and not that of
+    micro-batches.  All ranks of a job then have the same numbers."""
+    target = loop("70", "torch_bare.py", ranked)
+    pids = ranks_of(target) if ranked else [target.pid]
+    lowest = []
+    for pid in pids:
+        assert probing("-t", pid, "config", "probing.torch.profiling=on,exprs=step@train", check=False).returncode == 0
+    for pid in pids:
+        counted = "SELECT global_step FROM python.torch_step_timing WHERE global_step IS NOT NULL"
+        wait_until(lambda: len(query(pid, counted)) > 10, 120)
+        both = query(pid, "SELECT t.global_step, number FROM python.torch_step_timing t JOIN python.variables USING (local_step) WHERE name = 'step'")
+        assert len(both) > 10 and all(row["global_step"] == row["number"] for row in both), both
+        lowest.append(query(pid, "SELECT min(global_step) AS n, max(micro_steps) AS m FROM python.torch_step_timing")[0])
+    assert all(row["n"] > 70 and row["m"] == 2 for row in lowest), lowest
+
+
 def test_which_rows_are_wanted(job):
     one = job("plain", "rate=0.5,depth=2,backward=off")
     one.steps(1)
