@@ -38,10 +38,11 @@ if [ ! -e "$dir/.ready" ]; then
     touch "$dir/.ready"
 fi
 
-# in_root COMMAND: with /proc and /dev/shm of its own, and this machine's /sys (control groups); they are gone with the command.
+# in_root COMMAND: with /proc and /dev/shm of its own, and this machine's /sys (control groups); they are gone with the command.  The root is a
+# mount, as that of any system: unshare(1) asks for it.
 # shellcheck disable=SC2016 # the inner shell expands these
 in_root() {
-    unshare --mount --pid --fork sh -ec 'mount -t proc proc "$0/proc"; mkdir -p "$0/dev/shm" "$0/dev/pts"
+    unshare --mount --pid --fork sh -ec 'mount --bind "$0" "$0"; mount -t proc proc "$0/proc"; mkdir -p "$0/dev/shm" "$0/dev/pts"
         mount -t tmpfs shm "$0/dev/shm"; mount --rbind /sys "$0/sys"; mount -t devpts devpts "$0/dev/pts" -o newinstance,ptmxmode=0666; exec chroot "$0" "$@"' \
         "$dir" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
