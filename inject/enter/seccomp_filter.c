@@ -4,6 +4,7 @@
  * arguments of a system call (seccomp(2), bpf(4)), run here for every call that a probe makes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -65,6 +66,10 @@ static const struct {
     {SYS_fstat, false, {3}},
     {SYS_newfstatat, false, {(uint64_t)-100}},
     {SYS_getdents64, false, {3}},
+    {SYS_fcntl, true, {3, F_GETFL}}, /* of opendir(3) */
+    {SYS_ftruncate, true, {3, 4096}},
+    {SYS_process_vm_readv, true, {1, 4096, 1, 4096, 1, 0}},
+    {SYS_faccessat, true, {(uint64_t)-100, 4096, X_OK}},
     {SYS_mkdirat, false, {(uint64_t)-100}},
     {SYS_unlinkat, false, {3}},
     {SYS_fchmod, false, {3, 0600}},
@@ -94,6 +99,7 @@ static const struct {
 #ifdef SYS_poll
     {SYS_poll, false, {0}},
     {SYS_mkdir, false, {0, 0700}},
+    {SYS_access, true, {4096, X_OK}},
 #endif
 };
 

@@ -700,3 +700,26 @@ def test_preload_leaves_other_programs_alone(tmp_path):
     environment = dict(os.environ, LD_PRELOAD=LIBRARY, PROBE="1", PROBING="1", XDG_RUNTIME_DIR=str(tmp_path))
     subprocess.run(["/bin/sh", "-c", "/bin/true; ls / >/dev/null"], env=environment, check=True)
     assert not list(tmp_path.iterdir())
+
+
+def cpu_ns(pid):
+    """What all threads of a process have used."""
+    used = 0
+    for tid in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/schedstat".format(pid, tid)) as schedstat:
+            used += int(schedstat.read().split()[0])
+    return used
+
+
+@pytest.mark.parametrize("limit", [20, 1])
+def test_fewer_descriptors_than_clients(begin, limit):
+    """A program may have but a few descriptors, or none any more: the probe answers all the same, or waits, and burns no time."""
+    target = begin().start()
+    held = target.connect()
+    target.do("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({0}, {0}))".format(limit))
+    assert evaluate(held, "6 * 7") == b"42"
+    if limit > 1:
+        assert evaluate(target.connect(), "6 * 7") == b"42"
+    before = cpu_ns(target.pid)
+    time.sleep(1)  # in which nothing is to happen
+    assert cpu_ns(target.pid) - before < 0.1e9

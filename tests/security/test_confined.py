@@ -46,6 +46,19 @@ else:
     os.execv(sys.executable, [sys.executable, "-c", "import os; print('ready', os.getpid(), flush=True); os.read(0, 1)"])
 """
 
+# Denies one system call, by its number.
+WITHOUT = CONFINE + """
+libc = ctypes.CDLL(None)
+libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_void_p] * 4
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])), (6, 0, 0, {"kill": 0x80000000, "errno": 0x00050001}[sys.argv[2]]), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.addressof(program), 0, 0) == 0
+stay()
+"""
+NUMBERS = {"x86_64": {"fcntl": 72, "ftruncate": 77, "process_vm_readv": 310, "access": 21, "getdents64": 217},
+           "aarch64": {"fcntl": 25, "ftruncate": 46, "process_vm_readv": 270, "access": 48, "getdents64": 61}}
+
 # One thread confines itself, the others not; the main thread waits for it, or waits where it cannot be borrowed.
 THREAD = CONFINE + """
 import threading, time
@@ -99,6 +112,18 @@ def test_filter_of_the_program(installed, confined, program, how):
     done = installed.run(pid, "inject")
     assert alive(pid), "the target died of it: " + done.stderr
     assert done.returncode == UNSUPPORTED and "seccomp filter" in done.stderr, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("how", ["kill", "errno"])
+@pytest.mark.parametrize("call", sorted(NUMBERS["x86_64"]))
+def test_a_call_that_only_the_probe_makes(installed, confined, call, how):
+    """A filter that kills for it is found before the probe is there; one that only refuses it may cost a part of the probe."""
+    pid = confined(WITHOUT, str(NUMBERS[os.uname().machine][call]), how)
+    said = ""
+    for words in (["inject"], ["eval", "6*7"], ["config", "probing.memory.profile=on"], ["config", "probing.crash=on"], ["detach"]):
+        said += installed.run(pid, *words).stderr
+        assert alive(pid), "the target died of {}: {}".format(" ".join(words), said)
+    assert "seccomp filter" in said or how == "errno", said
 
 
 def test_filter_before_the_program(installed, confined):

@@ -49,8 +49,10 @@ static uint64_t client_deadline(const struct prb_client *client)
     return client->greeted ? 0 : client->since + PRB_GREETING_NS;
 }
 
-/* The clients are looked at with the lock held: other threads send to them. */
-static int prepare(struct pollfd *fds, uint64_t resting_until, uint64_t *deadline_out)
+/* places: of the clients in fds.  Nothing else is in fds: there may be no more of them than the program may have
+ * descriptors (poll(2): EINVAL).  The clients are looked at with the lock held: other threads send to
+ * them. */
+static int prepare(struct pollfd *fds, int *places, uint64_t resting_until, uint64_t *deadline_out)
 {
     uint64_t deadline = resting_until;
     int count = FIRST_CLIENT;
@@ -59,16 +61,15 @@ static int prepare(struct pollfd *fds, uint64_t resting_until, uint64_t *deadlin
     lock();
     for (int i = 0; i < PRB_CLIENTS_MAX; i++) {
         const struct prb_client *client = prb_server.clients[i];
-        fds[count] = (struct pollfd){.fd = client ? client->fd : -1};
-        if (client) {
-            size_t waiting = prb_client_waiting(client);
-            uint64_t own = client_deadline(client);
-            fds[count].events =
-                (short)((waiting < PRB_OUTPUT_WAIT ? POLLIN : 0) | (waiting ? POLLOUT : 0));
-            if (own && (!deadline || own < deadline))
-                deadline = own;
-        }
-        count++;
+        if (!client)
+            continue;
+        size_t waiting = prb_client_waiting(client);
+        uint64_t own = client_deadline(client);
+        short events = (short)((waiting < PRB_OUTPUT_WAIT ? POLLIN : 0) | (waiting ? POLLOUT : 0));
+        if (own && (!deadline || own < deadline))
+            deadline = own;
+        places[count] = i;
+        fds[count++] = (struct pollfd){.fd = client->fd, .events = events};
     }
     unlock();
     *deadline_out = deadline;
@@ -146,22 +147,31 @@ static bool runs(void)
     return yes;
 }
 
+/* poll(2) takes nothing, for want of memory or as the program may have fewer descriptors by now: what came is found
+ * by trying, twice a second. */
+static void try_all(struct pollfd *fds, int count)
+{
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = REST_NS}, NULL);
+    for (int i = 0; i < count; i++)
+        fds[i].revents = fds[i].events;
+}
+
 static void *serve(void *nothing)
 {
     struct pollfd fds[FIRST_CLIENT + PRB_CLIENTS_MAX];
+    int places[FIRST_CLIENT + PRB_CLIENTS_MAX];
     uint64_t resting_until = 0, deadline, signs;
     (void)nothing;
     while (runs()) {
-        int count = prepare(fds, resting_until, &deadline);
+        int count = prepare(fds, places, resting_until, &deadline);
         if (poll(fds, (nfds_t)count, milliseconds_to(deadline)) < 0 && errno != EINTR)
-            resting_until = prb_clock_ns() + REST_NS; /* ENOMEM */
+            try_all(fds, count);
         if (resting_until && prb_clock_ns() >= resting_until)
             resting_until = 0;
         if (fds[0].revents && read(prb_server.wake, &signs, sizeof signs) < 0 && errno != EAGAIN)
             break;
-        for (int i = 0; i < PRB_CLIENTS_MAX; i++)
-            if (prb_server.clients[i])
-                serve_client(i, fds[FIRST_CLIENT + i].revents);
+        for (int i = FIRST_CLIENT; i < count; i++)
+            serve_client(places[i], fds[i].revents);
         if (fds[1].revents && accept_one())
             resting_until = prb_clock_ns() + REST_NS;
     }
