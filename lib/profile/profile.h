@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/index.h"
+#include "proc/ids.h"
 
 #define PRB_PROFILE_NODES_MAX 4000000  /* stacks; another is counted as its longest known part */
 #define PRB_PROFILE_THREADS_MAX 100000 /* all later ones are counted as one */
@@ -35,6 +36,7 @@ struct prb_root {
 };
 struct prb_where {
     int root;           /* in roots; -1: not known */
+    struct prb_ids ids; /* whose file rights it had */
     const char *folder; /* its working folder below that, or NULL */
 };
 
@@ -79,7 +81,7 @@ void prb_profile_add_interval(struct prb_profile_box *box, uint32_t thread, uint
                               unsigned state, uint64_t start, uint64_t end, uint64_t samples,
                               uint64_t ns);
 
-/* root.c: remember where a live process finds its files; open a regular file for reading by the
+/* root.c: remember where a live process finds its files; open a regular file for reading, with its rights, by the
  * name that the process uses for it.  -1 with errno. */
 void prb_profile_find_root(struct prb_profile_box *box, uint32_t process, pid_t pid);
 int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, const char *path);

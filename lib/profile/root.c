@@ -1,7 +1,8 @@
 /*
  * Finds the files of a sampled process below its own root, which is kept open, so that they are
  * found in a container and after the process ended.  Relative names begin at the working folder
- * that it had when it was sampled.  Source: proc(5), root, cwd, ns/mnt.
+ * that it had when it was sampled, and files are opened with the rights that it had then.  Source:
+ * proc(5), root, cwd, ns/mnt.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "proc/below.h"
+#include "proc/ids.h"
 #include "profile/profile.h"
 
 enum { NO_ROOT = -1 };
@@ -75,8 +77,9 @@ void prb_profile_find_root(struct prb_profile_box *box, uint32_t process, pid_t 
         }
         box->wheres[box->where_count++] = (struct prb_where){.root = NO_ROOT};
     }
-    box->wheres[process].root = root_of(box, pid);
-    box->wheres[process].folder = folder_of(box, pid);
+    struct prb_where *where = &box->wheres[process];
+    where->root = prb_ids_of(pid, &where->ids) ? root_of(box, pid) : NO_ROOT;
+    where->folder = folder_of(box, pid);
 }
 
 int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, const char *path)
@@ -93,7 +96,13 @@ int prb_profile_open_file(const struct prb_profile *profile, uint32_t process, c
         errno = ENAMETOOLONG;
         return -1;
     }
-    return prb_open_below(box->roots[where->root].folder, whole);
+    /* The target chose the name: it shows no file that its user may not read. */
+    struct prb_rights before;
+    if (!prb_rights_take(&where->ids, &before))
+        return -1;
+    int fd = prb_open_below(box->roots[where->root].folder, whole);
+    prb_rights_give_back(&before);
+    return fd;
 }
 
 void prb_roots_deinit(struct prb_profile_box *box)
