@@ -16,6 +16,7 @@ static bool of_rank(struct prb_fleet_seat *seat, const json_t *args, struct prb_
     struct prb_db *db = prb_fleet_seat_db(seat, err);
     if (!db || (first && !prb_rank_set_parse(first, &firsts, err)))
         return false;
+    db->job = seat->member.job;
     db->job_elsewhere = first && !prb_rank_set_has(&firsts, seat->member.rank);
     size_t half = seat->max_bytes / 2, head = half < HEAD_BYTES ? half : HEAD_BYTES;
     return prb_rows_answer(db, args, seat->max_bytes - head, out, err);

@@ -46,6 +46,7 @@ struct prb_db {
     struct prb_target *target;         /* borrowed, may be NULL */
     const struct prb_profile *profile; /* borrowed: a saved one, or NULL */
     bool of_several;                   /* its rows are shown beside those of other processes */
+    const char *job; /* its rows are those of a rank, asked for with others of this job; or NULL */
     bool job_elsewhere; /* another rank of this machine has the rows of the job as a whole */
     struct prb_table_source *recorded; /* what has the tables that processes recorded, or NULL */
     bool ended;                        /* it has the tables that an ended process left */

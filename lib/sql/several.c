@@ -110,6 +110,26 @@ static uint64_t wanted_of(const struct prb_rows *out, const struct prb_table *ta
     return wanted;
 }
 
+/* What they say: a note that several have is told once. */
+static void tell_notes(struct prb_rows *out, const struct merged *merged)
+{
+    const struct prb_several *several = merged->several;
+    for (size_t i = 0; i < several->count; i++) {
+        const char *note = several->processes[i].db->warning;
+        PRB_AUTO(prb_buf) struct prb_buf pids = {0};
+        size_t first = several->count, same = 0;
+        for (size_t k = 0; k < several->count; k++) {
+            const struct process *process = &several->processes[k];
+            if (merged->index[k] == NOT_THERE || strcmp(process->db->warning, note) != 0)
+                continue;
+            first = k < first ? k : first;
+            prb_buf_addf(&pids, "%s%d", same++ ? ", " : "", (int)process->pid);
+        }
+        if (*note && first == i && prb_buf_ok(&pids))
+            prb_rows_warn(out, "process%s %.120s: %s", same > 1 ? "es" : "", pids.data, note);
+    }
+}
+
 /* One that ended or cannot be read is left out; all of them: the statement fails. */
 static bool fill(struct prb_rows *out, struct prb_error *err)
 {
@@ -133,13 +153,13 @@ static bool fill(struct prb_rows *out, struct prb_error *err)
             prb_db_rows(db, (size_t)index, out->arguments, &out->times, &why);
         if (!in) {
             prb_buf_addf(&pids, "%s%d", left_out++ ? ", " : "", (int)process->pid);
+            db->warning[0] = '\0';
             continue;
         }
         add_rows(out, process, in);
         read++;
-        if (db->warning[0])
-            prb_rows_warn(out, "process %d: %s", (int)process->pid, db->warning);
     }
+    tell_notes(out, merged);
     if (left_out && prb_buf_ok(&pids))
         prb_rows_warn(out, "left out: process%s %.120s: %s", left_out > 1 ? "es" : "", pids.data,
                       why.text);

@@ -8,7 +8,7 @@ libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history
 	%D%/shared/nccl_columns.h %D%/shared/thread_columns.c %D%/shared/thread_columns.h \
 	%D%/shared/torch_names.c %D%/shared/torch_names.h %D%/shared/alignment.c %D%/shared/alignment.h %D%/shared/recorded_groups.c %D%/shared/recorded_groups.h %D%/shared/torch_allocator.c %D%/shared/torch_allocator.h %D%/shared/torch_devices.c %D%/shared/torch_devices.h %D%/shared/torch_shadow.c %D%/shared/torch_shadow.h \
 	%D%/shared/transfers.c %D%/shared/transfers.h %D%/shared/training_logs.c %D%/shared/training_logs.h %D%/shared/variable_text.c %D%/shared/variable_text.h \
-	%D%/shared/usage_rows.c %D%/shared/usage_rows.h
+	%D%/shared/usage_rows.c %D%/shared/usage_rows.h %D%/shared/unrecorded.c %D%/shared/unrecorded.h
 # Tables that the program wrote itself.
 libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/each.c %D%/recorded/each.h %D%/recorded/folder.c %D%/recorded/folder.h \
 	%D%/recorded/history.c %D%/recorded/history.h %D%/recorded/last_step.c %D%/recorded/last_step.h %D%/recorded/known.c %D%/recorded/known.h %D%/recorded/live.c %D%/recorded/live.h %D%/recorded/names.c %D%/recorded/names.h

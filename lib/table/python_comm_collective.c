@@ -5,6 +5,7 @@
 #include "table/shared/recorded_groups.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
+#include "table/shared/unrecorded.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
@@ -135,7 +136,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     prb_groups_deinit(&filling.groups);
-    return good && prb_recorded_same(rows, "comm_collective", err);
+    good = good && prb_recorded_same(rows, "comm_collective", err);
+    prb_note_unrecorded(rows);
+    return good;
 }
 
 const struct prb_table prb_table_python_comm_collective = {

@@ -4,6 +4,7 @@
 #include "table/shared/torch_devices.h"
 #include "table/shared/torch_names.h"
 #include "table/shared/torch_shadow.h"
+#include "table/shared/unrecorded.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it ended, since the epoch"},
@@ -105,7 +106,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     prb_torch_names_deinit(&filling.names);
     prb_torch_shadows_deinit(&filling.shadows);
     prb_torch_devices_deinit(&filling.devices);
-    return good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
+    good = good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
+    prb_note_unrecorded(rows);
+    return good;
 }
 
 const struct prb_table prb_table_python_torch_step_timing = {

@@ -5,6 +5,7 @@
 #include "table/recorded/each.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
+#include "table/shared/unrecorded.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "when it began, since the epoch"},
@@ -335,7 +336,9 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
                              memory ? PRB_HISTORY_PART : PRB_HISTORY_WHOLE, "timestamp", needs,
                              put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
-    return good && prb_recorded_same(rows, PRB_TRACE_RING, err);
+    good = good && prb_recorded_same(rows, PRB_TRACE_RING, err);
+    prb_note_unrecorded(rows);
+    return good;
 }
 
 const struct prb_table prb_table_python_torch_trace = {

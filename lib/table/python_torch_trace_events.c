@@ -2,6 +2,7 @@
 #include "table/recorded/each.h"
 #include "table/shared/thread_columns.h"
 #include "table/shared/torch_names.h"
+#include "table/shared/unrecorded.h"
 
 static const struct prb_column columns[] = {
     {"timestamp", PRB_REAL, "s", "of the event, since the epoch"},
@@ -70,6 +71,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
                 prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
+    prb_note_unrecorded(rows);
     return good;
 }
 

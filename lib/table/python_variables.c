@@ -10,6 +10,7 @@
 #include "table/shared/duration.h"
 #include "table/shared/moment_columns.h"
 #include "table/shared/torch_names.h"
+#include "table/shared/unrecorded.h"
 #include "table/shared/variable_text.h"
 #include "training/variable_rows.h"
 #include "training/variables.h"
@@ -270,10 +271,13 @@ static bool recorded_rows(struct prb_rows *rows, struct prb_error *err)
     prb_torch_names_deinit(&recorded.names);
     if (good)
         note_missing(&recorded);
+    char command[PRB_COMMAND_MAX];
     if (good && !recorded.count)
-        prb_rows_warn(rows, "nothing is recorded: `config probing.torch.exprs=loss@train` watches "
-                            "the variable loss of a function train, "
-                            "python.variables('loss@train', 5) from outside for 5 s");
+        prb_rows_warn(rows,
+                      "nothing is recorded: `%s config probing.torch.exprs=loss@train` watches the "
+                      "variable loss of a function train, python.variables('loss@train', 5) from "
+                      "outside for 5 s",
+                      prb_rows_command(rows, command));
     return good;
 }
 

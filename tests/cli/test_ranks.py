@@ -67,6 +67,14 @@ def profile(pids, *words):
     assert child.returncode == 0, said
 
 
+def test_a_note_of_all_ranks_is_told_once(job):
+    done = subprocess.run([PROBING, str(job[1]), "query", "--ranks", "-f", "json", "SELECT * FROM python.torch_trace"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=True)
+    assert json.loads(done.stdout) == []
+    assert done.stderr == ("probing: note: processes {}, {}: recording of PyTorch is off: `probing PID config probing.torch.profiling=on` turns it on; "
+                           "PyTorch is not imported yet: recording begins when it is\n").format(job[1], job[2])
+
+
 @pytest.mark.parametrize("of", ["launcher", "rank", "other rank", "worker"])
 def test_profile(probing, job, tmp_path, of):
     """All ranks and nothing else, whatever the target is of the job."""

@@ -12,7 +12,7 @@ import pytest
 from support import gpus
 from support.compare import kernel_name, python_frames
 from support.promised import PROMISED, table_of
-from support.target import backtrace, probing, query
+from support.target import backtrace, few_dropped, probing, query
 
 SECRETS = {
     "MY_SECRET": "k3pt-b4ck", "GITHUB_TOKEN": "k3pt-b4ck", "AWS_SECRET_ACCESS_KEY": "k3pt-b4ck", "dbPassword": "k3pt-b4ck",
@@ -311,7 +311,7 @@ def test_promised(start, any_python, tables, sql, tmp_path, monkeypatch):
     target = start(any_python, "threads.py").settle()
     name = table_of(sql)
     empty = {"python.variables": "nothing is recorded", "comm_metrics": "is not a rank of a job", "memory_allocations": "probing.memory.profile", "training_logs": "",
-             "python.torch_trace": ""}
+             "python.torch_trace": "recording of PyTorch is off"}
     if name in empty:  # nothing is recorded yet, and a note says how it would be
         done = probing("-t", target.pid, "query", "-f", "json", sql, check=False)
         assert done.returncode == 0 and json.loads(done.stdout) == [] and empty[name] in done.stderr, done
@@ -337,9 +337,17 @@ def test_show_and_describe(tables):
         assert all(row["column_name"] in definition and row["doc"] in definition for row in rows)
 
 
-def answers(target, statements):
-    """The rows of each, all asked of one command."""
-    text, told = probing("-t", target, "query", "-f", "json", ";".join(statements)).stdout.strip(), []
+def off(target):
+    """What is said of a table that PyTorch's recording fills, where that is off, and torch is not imported."""
+    return ("probing: note: recording of PyTorch is off: `probing {} config probing.torch.profiling=on` turns it on; "
+            "PyTorch is not imported yet: recording begins when it is\n").format(target)
+
+
+def answers(target, statements, note=""):
+    """The rows of each, all asked of one command, which says the note and nothing else."""
+    done = probing("-t", target, "query", "-f", "json", ";".join(statements), check=False)
+    assert done.returncode == 0 and few_dropped(done.stderr) == note, done.stderr
+    text, told = done.stdout.strip(), []
     while text:
         rows, end = json.JSONDecoder().raw_decode(text)
         told.append(rows)
@@ -351,8 +359,8 @@ def answers(target, statements):
 # What only torch.distributed and NCCL can answer (tests/comm).
 ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks", "inflight_ops"}
 # Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash (now, or kept in a folder), no task.
-EMPTY = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "coll_perf", "proxy_ops", "net_qp", "profiler_counters",
-         "spans", "events", "steps", "training_logs", "exception", "crash", "crashes", "tasks"}
+OF_TORCH = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "spans"}
+EMPTY = OF_TORCH | {"coll_perf", "proxy_ops", "net_qp", "profiler_counters", "events", "steps", "training_logs", "exception", "crash", "crashes", "tasks"}
 
 
 def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):
@@ -375,7 +383,8 @@ def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatc
         def statement(column, seconds):
             return 'SELECT "{}" AS x FROM {}.{}{}'.format(column["column_name"], schema, name, arguments.format(seconds))
 
-        for column, rows in zip(columns, answers(target.pid, [statement(column, 0.1) for column in columns])):
+        for column, rows in zip(columns, answers(target.pid, [statement(column, 0.1) for column in columns],
+                                              off(target.pid) if name in OF_TORCH else "")):
             if not rows and arguments:  # a busy machine may give no CPU for so long
                 rows, = answers(target.pid, [statement(column, 10)])
             assert rows or schema == "torch" or name in EMPTY, (schema, name)
@@ -399,6 +408,14 @@ def test_wrong_sql(start, any_python):
     for table in ["python.backtrace", "python.torch_trace", "python.variables('loss@train')", "training_logs"]:
         done = probing("query", "SELECT * FROM " + table, check=False)
         assert done.returncode == 2 and not done.stdout and "is a table of a process" in done.stderr, table
+
+
+def test_nothing_is_recorded(start, any_python):
+    """An empty table of what PyTorch records says once how that begins, beside what is printed."""
+    target = start(any_python, "threads.py").settle()
+    for table in OF_TORCH:
+        assert answers(target.pid, ["SELECT count(*) AS n FROM python." + table], off(target.pid)) == [[{"n": 0}]]
+    assert answers(target.pid, ["SELECT * FROM python.torch_trace JOIN python.comm_collective"], off(target.pid)) == [[]]
 
 
 def test_target_that_ends(start, any_python):

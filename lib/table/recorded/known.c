@@ -10,6 +10,7 @@
 
 #include "table/recorded/live.h"
 #include "table/shared/training_logs.h"
+#include "table/shared/unrecorded.h"
 
 #define TIME(doc) {"time", PRB_REAL, "s", doc}
 #define THREAD {"os_thread_id", PRB_INTEGER, "id", "the kernel's number of the thread"}
@@ -48,22 +49,30 @@ static const struct prb_column steps[] = {
     {0},
 };
 
-static bool fill(struct prb_rows *rows, struct prb_error *err)
+static bool fill_nothing(struct prb_rows *rows, struct prb_error *err)
 {
     (void)rows, (void)err;
     return true;
 }
 
-#define KNOWN(table, text)                                                                         \
+/* PyTorch's record_function blocks are spans, too. */
+static bool fill_spans(struct prb_rows *rows, struct prb_error *err)
+{
+    (void)err;
+    prb_note_unrecorded(rows);
+    return true;
+}
+
+#define KNOWN(table, fill_rows, text)                                                              \
     static const struct prb_table known_##table = {.schema = "python",                             \
                                                    .name = #table,                                 \
                                                    .doc = text,                                    \
                                                    .columns = table,                               \
                                                    .needs_target = true,                           \
-                                                   .fill = fill};
-KNOWN(spans, "spans of code that the program names: probing.span")
-KNOWN(events, "moments that the program names: probing.event")
-KNOWN(steps, "steps that the program counts itself: probing.step")
+                                                   .fill = fill_rows};
+KNOWN(spans, fill_spans, "spans of code that the program names: probing.span")
+KNOWN(events, fill_nothing, "moments that the program names: probing.event")
+KNOWN(steps, fill_nothing, "steps that the program counts itself: probing.step")
 #undef KNOWN
 
 const struct prb_table *const prb_known_tables[] = {&known_spans, &known_events, &known_steps,
