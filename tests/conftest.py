@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 
 import pytest
 
@@ -23,7 +24,27 @@ LIMIT = float(os.environ.get("PROBING_TEST_LIMIT", 0))
 """Seconds that each of a test's setup, call and teardown may take; 0 for no limit."""
 
 
+HOMES = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+
+
+def own_homes(config):
+    """Nothing of this user's is used, as the bus in ~/.config/probing, and nothing is left there."""
+    before = {name: os.environ.get(name) for name in HOMES}
+    folder = tempfile.mkdtemp(prefix="probing-home-")
+
+    def restore():
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        shutil.rmtree(folder, ignore_errors=True)
+
+    config.add_cleanup(restore)
+    for name in HOMES:
+        os.environ[name] = os.path.join(folder, name)
+        os.mkdir(os.environ[name], 0o700)
+
+
 def pytest_configure(config):
+    own_homes(config)
     # When the time for the file is over: where all threads are, on the real standard error.
     faulthandler.register(signal.SIGTERM, file=os.dup(sys.__stderr__.fileno()), chain=True)
 
