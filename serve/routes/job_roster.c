@@ -78,10 +78,10 @@ static json_t *rank_json(const struct seat *seat)
     json_t *target = seat->here ? json_sprintf("%d.%llu", (int)one->pid,
                                                (unsigned long long)prb_serve_started(one->pid))
                                 : json_null();
-    return json_pack("{s:i,s:o,s:i,s:o,s:o,s:b,s:o}", "rank", one->rank, "local_rank",
+    return json_pack("{s:i,s:o,s:i,s:o,s:o,s:b,s:b,s:o}", "rank", one->rank, "local_rank",
                      one->local_rank < 0 ? json_null() : json_integer(one->local_rank), "pid",
                      (int)one->pid, "host", prb_json_text(seat->host->host), "target", target,
-                     "silent", seat->host->silent, "refused",
+                     "silent", seat->host->silent, "gone", one->ended > 0, "refused",
                      *one->refused ? prb_json_text(one->refused) : json_null());
 }
 

@@ -100,6 +100,6 @@ def test_job(job, tab):
     with open("/proc/{0}/task/{0}/children".format(job.ranks[1].pid)) as children:
         os.kill(int(children.read().split()[0]), signal.SIGKILL)  # not nsenter, which waits for it
     job.ranks[1].wait(DEADLINE)
-    for screen in ("stacks", "sql?sql=SELECT+rank+FROM+system.process", "memory"):
+    for screen in ("stacks", "sql?sql=SELECT+rank+FROM+system.process", "memory", "tasks"):
         tab.open("@llama", screen)
         tab.until("3 of 4 ranks answered")

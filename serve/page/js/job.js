@@ -71,7 +71,7 @@ function RankCell({ job, one, cell, told, blamed }) {
 function RankGrid({ job, told }) {
     const known = new Map(job.ranks.map((one) => [one.rank, one]));
     const size = Math.min(CELLS, sizeOf(job));
-    const all = Array.from({ length: size }, (_, rank) => known.get(rank) ?? { rank, local_rank: null, pid: null, host: null, target: null, refused: "nobody reports this rank" });
+    const all = Array.from({ length: size }, (_, rank) => known.get(rank) ?? { rank, local_rank: null, pid: null, host: null, target: null, silent: false, gone: false, refused: "nobody reports this rank" });
     const hosts = [...new Set(all.map((one) => one.host))].sort((a, b) => Number(a === null) - Number(b === null));
     const where = cells(told);
     const blamed = new Set((verdictOf(job).hang?.cause ?? []).flatMap((part) => ranksIn(part.ranks)));
@@ -110,14 +110,16 @@ function Overview({ target, job }) {
 }
 function listed(job) {
     const seen = new Set(job.ranks.map((one) => one.rank));
-    const refused = job.ranks.filter((one) => one.refused);
+    const stateOf = (one) => (one.refused ? "failed" : one.gone ? "gone" : one.silent ? "silent" : "answered");
+    const allIn = (wanted) => job.ranks.filter((one) => stateOf(one) === wanted);
+    const ranksOf = (wanted) => allIn(wanted).map((one) => one.rank).join();
     return {
         expected: sizeOf(job),
-        answered: job.ranks.filter((one) => !one.refused).map((one) => one.rank).join(),
-        failed: refused.map((one) => ({ rank: one.rank, reason: one.refused })),
+        answered: ranksOf("answered"),
+        failed: allIn("failed").map((one) => ({ rank: one.rank, reason: one.refused })),
         missing: Array.from({ length: sizeOf(job) }, (_, rank) => rank).filter((rank) => !seen.has(rank)).join(),
-        silent: "",
-        gone: "",
+        silent: ranksOf("silent"),
+        gone: ranksOf("gone"),
         late: "",
         truncated: "",
     };

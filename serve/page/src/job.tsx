@@ -5,7 +5,7 @@ import { plain } from "./format.js";
 import { link, set, type Place } from "./place.js";
 import { usePolled, useWatch } from "./polled.js";
 import { state, watched } from "./watch.js";
-import { inState, jobOf, jobTarget, ranksIn, sizeOf, STATES, type Coverage, type JobRank, type RankedJob } from "./job_list.js";
+import { inState, jobOf, jobTarget, ranksIn, sizeOf, STATES, type Coverage, type JobRank, type RankedJob, type State } from "./job_list.js";
 import { useVerdicts, verdictOf } from "./hang.js";
 import { CoverageBar, JobCard } from "./verdict.js";
 import { MAIN, RankTree } from "./ranks.js";
@@ -116,7 +116,7 @@ function RankCell({ job, one, cell, told, blamed }: { job: RankedJob; one: JobRa
 function RankGrid({ job, told }: { job: RankedJob; told: Merged | null }) {
   const known = new Map(job.ranks.map((one) => [one.rank, one]));
   const size = Math.min(CELLS, sizeOf(job));
-  const all = Array.from({ length: size }, (_, rank) => known.get(rank) ?? { rank, local_rank: null, pid: null, host: null, target: null, refused: "nobody reports this rank" });
+  const all = Array.from({ length: size }, (_, rank) => known.get(rank) ?? { rank, local_rank: null, pid: null, host: null, target: null, silent: false, gone: false, refused: "nobody reports this rank" });
   const hosts = [...new Set(all.map((one) => one.host))].sort((a, b) => Number(a === null) - Number(b === null));
   const where = cells(told);
   const blamed = new Set((verdictOf(job).hang?.cause ?? []).flatMap((part) => ranksIn(part.ranks)));
@@ -169,14 +169,16 @@ function Overview({ target, job }: { target: string; job: RankedJob }) {
 /** What the list of ranks says: who is known, before any of them is asked. */
 function listed(job: RankedJob): Coverage {
   const seen = new Set(job.ranks.map((one) => one.rank));
-  const refused = job.ranks.filter((one) => one.refused);
+  const stateOf = (one: JobRank): State => (one.refused ? "failed" : one.gone ? "gone" : one.silent ? "silent" : "answered");
+  const allIn = (wanted: State) => job.ranks.filter((one) => stateOf(one) === wanted);
+  const ranksOf = (wanted: State): string => allIn(wanted).map((one) => one.rank).join();
   return {
     expected: sizeOf(job),
-    answered: job.ranks.filter((one) => !one.refused).map((one) => one.rank).join(),
-    failed: refused.map((one) => ({ rank: one.rank, reason: one.refused })),
+    answered: ranksOf("answered"),
+    failed: allIn("failed").map((one) => ({ rank: one.rank, reason: one.refused })),
     missing: Array.from({ length: sizeOf(job) }, (_, rank) => rank).filter((rank) => !seen.has(rank)).join(),
-    silent: "",
-    gone: "",
+    silent: ranksOf("silent"),
+    gone: ranksOf("gone"),
     late: "",
     truncated: "",
   };

@@ -8,6 +8,8 @@ export interface JobRank {
   pid: number | null;
   host: string | null;
   target: string | null; // the process, where it is on the server's machine
+  silent: boolean; // its host does not answer
+  gone: boolean; // its host saw it end
   refused: string | null; // why it cannot be looked at
 }
 
