@@ -241,18 +241,11 @@ static bool put(struct agent *agent)
     return false;
 }
 
-static double real_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Ranks of before that are no more, until another process is that rank. */
 static void keep_ended(struct prb_fleet_members *now, const struct prb_fleet_members *before)
 {
     size_t live = now->count;
-    double time = real_time();
+    double time = prb_clock_epoch_s();
     for (size_t i = 0; i < before->count && now->count < PRB_ROSTER_MEMBERS; i++) {
         const struct prb_fleet_member *one = &before->items[i];
         bool again = one->ended > 0 && one->ended < time - ENDED;
@@ -273,7 +266,7 @@ static void keep_ended(struct prb_fleet_members *now, const struct prb_fleet_mem
 /* What is known of this host, as text. */
 static void renew_text(struct agent *agent)
 {
-    agent->entry.clock = real_time();
+    agent->entry.clock = prb_clock_epoch_s();
     char *text = prb_roster_pack(&agent->entry, NULL);
     if (text) {
         free(agent->text);

@@ -18,8 +18,8 @@
 #define SHARES 0.02                   /* s that a look serves those who ask the same */
 #define SHARED 4                      /* looks that do */
 #define SHARED_MOST ((size_t)4 << 20) /* bytes of one */
-#define REST_MS 100                   /* without a question, and nothing is kept … */
-#define REST_SQL_MS 2000              /* … but children that have tables open */
+#define REST 0.1                      /* s without a question, and nothing is kept … */
+#define REST_SQL 2.0                  /* … but children that have tables open */
 
 static const char *const class_names[CLASSES] = {"look", "control", "eval"};
 
@@ -290,16 +290,12 @@ static void rest(struct lane *lane)
 static void wait_for_more(struct lane *lane)
 {
     struct prb_agent_work *work = lane->work;
-    struct timespec until;
-    long ms = lane->keeps ? REST_MS : REST_SQL_MS;
+    double rests = lane->keeps ? REST : REST_SQL;
+    struct timespec until = prb_clock_timespec(prb_clock_s() + rests);
     if (!lane->keeps && !lane->children) {
         pthread_cond_wait(&lane->more, &work->lock);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     if (pthread_cond_timedwait(&lane->more, &work->lock, &until) != ETIMEDOUT)
         return;
     pthread_mutex_unlock(&work->lock);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -443,13 +442,12 @@ static void settle(const struct prb_fleet *fleet, struct prb_coverage *coverage)
 static void set_known(const struct prb_fleet_member *member, struct prb_coverage *coverage)
 {
     char text[80];
-    struct timespec now;
     struct prb_coverage_rank *one = prb_coverage_find(coverage, member->rank);
     if (!one || (!member->refused[0] && member->ended <= 0))
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
+    double ago = prb_clock_epoch_s() - member->ended;
     snprintf(text, sizeof text, "process %d was seen to end %.0f s ago", (int)member->pid,
-             (double)now.tv_sec > member->ended ? (double)now.tv_sec - member->ended : 0.0);
+             ago > 0 ? ago : 0.0);
     prb_coverage_set(coverage, member->rank,
                      member->refused[0] ? PRB_COVERAGE_FAILED : PRB_COVERAGE_GONE,
                      member->refused[0] ? member->refused : text);
