@@ -21,6 +21,7 @@ include inject/probe/debug/local.mk
 include inject/probe/debug/agent/local.mk
 include inject/probe/crash/local.mk
 include inject/probe/memory/local.mk
+include inject/probe/outside/local.mk
 include inject/probe/tables/local.mk
 include inject/probe/cuda/local.mk
 include inject/probe/torch/local.mk

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "inject/probe/cuda/allocator.h"
 #include "inject/probe/cuda/cuda.h"
+#include "inject/probe/outside/outside.h"
 #include "inject/probe/python/job.h"
 #include "inject/probe/server/server.h"
 #include "inject/probe/thread.h"
@@ -33,6 +34,7 @@ static struct {
     bool runs;
 } keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 static atomic_bool again; /* a job is under way that arms again */
+static struct prb_outside names = {.words = {"--names"}};
 
 /* With the lock: until something changes, or so long. */
 static void rest(unsigned ms)
@@ -153,7 +155,7 @@ static void look_after(void)
     while (wanted() && atomic_load(&prb_torch.on)) {
         uint64_t now = prb_clock_ns();
         if (wants_tool(&asking, now))
-            prb_torch_ask_outside();
+            prb_outside_start(&names);
         prb_torch_check();
         prb_torch_steps_rest(now);
         if (prb_cuda_look())
@@ -195,4 +197,5 @@ void prb_torch_keep_forked(void)
     keeper.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     keeper.runs = false;
     atomic_store(&again, false);
+    prb_outside_forked(&names);
 }

@@ -236,7 +236,6 @@ static void forked(void)
     state_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     prb_torch_keep_forked();
     prb_torch_slots_forked();
-    prb_torch_outside_forked();
     prb_torch_steps_forked();
     prb_cuda_forked();
     prb_cuda_allocator_forked();

@@ -308,13 +308,10 @@ void prb_torch_record_step(const struct prb_torch_step *step);
 void prb_torch_record_name(enum prb_trace_kind kind, int64_t key, const char *name, size_t name_len,
                            const char *class_name, int64_t number);
 
-/* ---- process.c, outside.c ---- */
+/* ---- process.c ---- */
 
 /* A name: this process, and its rank. */
 void prb_torch_record_process(void);
-/* Have a tool find what is to be told, unless it does already.  Any thread; never blocks. */
-void prb_torch_ask_outside(void);
-void prb_torch_outside_forked(void);
 
 /* ---- label.c ---- */
 

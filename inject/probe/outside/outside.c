@@ -1,9 +1,9 @@
 /*
- * A job that was started with recording on has no tool beside it: the program probing is started,
- * outside, which finds names and the anchor by reading memory and tells them (request.c).  A thread
- * of ours waits for its end; the program's own children and signals do not notice (clone(2) without
- * a signal of its end).
+ * The program shares nothing with the job: a thread of ours waits for its end; the job's own children
+ * and signals do not notice (clone(2) without a signal of its end).
  */
+#include "inject/probe/outside/outside.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -12,23 +12,19 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/raw.h"
 #include "inject/probe/crash/crash.h"
+#include "inject/probe/server/server.h"
 #include "inject/probe/thread.h"
-#include "inject/probe/torch/torch.h"
 
-#define STACK_BYTES 65536
 #define LAST_SIGNAL 64
 #define TIME_MAX 60 /* s, that it may take */
 #define NAP_NS 20000000
 
-static uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
-static char pid_text[16];
-static atomic_bool running;
-
 /* Shares our memory until it executes the program, but not our descriptors and handlers. */
-static int run_child(void *nothing)
+static int run_child(void *context)
 {
     static const struct {
         uintptr_t handler;
@@ -37,8 +33,10 @@ static int run_child(void *nothing)
         uint64_t mask;
     } none;
     static const uint64_t empty;
-    char *arguments[] = {(char *)"probing", pid_text, (char *)"config", (char *)"--names", NULL};
-    (void)nothing;
+    struct prb_outside *outside = context;
+    char *arguments[] = {(char *)"probing",         outside->pid,
+                         (char *)"config",          (char *)outside->words[0],
+                         (char *)outside->words[1], NULL};
     for (int i = 1; i <= LAST_SIGNAL; i++)
         prb_raw(SYS_rt_sigaction, i, (long)&none, 0, sizeof none.mask, 0, 0);
     prb_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&empty, 0, sizeof empty, 0, 0);
@@ -63,13 +61,14 @@ static void await_end(long pid)
     }
 }
 
-static void *start(void *nothing)
+static void *run(void *context)
 {
-    (void)nothing;
+    struct prb_outside *outside = context;
     prb_crash_plan_make();
-    if (prb_crash_plan.program[0]) {
-        snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
-        long pid = prb_raw_clone(CLONE_VM | CLONE_VFORK, stack + sizeof stack, run_child, NULL);
+    if (prb_crash_plan.program[0] && prb_server_wait_begun(TIME_MAX)) { /* which it asks */
+        snprintf(outside->pid, sizeof outside->pid, "%d", (int)getpid());
+        long pid = prb_raw_clone(CLONE_VM | CLONE_VFORK, outside->stack + sizeof outside->stack,
+                                 run_child, outside);
         if (pid > 0) {
             if (prb_crash_plan.name_tracer)
                 prctl(PR_SET_PTRACER, pid);
@@ -78,14 +77,15 @@ static void *start(void *nothing)
                 prctl(PR_SET_PTRACER, 0);
         }
     }
-    atomic_store(&running, false);
+    atomic_store(&outside->running, false);
     return NULL;
 }
 
-void prb_torch_ask_outside(void)
+void prb_outside_start(struct prb_outside *outside)
 {
-    if (!atomic_exchange(&running, true) && !prb_thread_start("probing-torch", start, NULL, NULL))
-        atomic_store(&running, false);
+    if (!atomic_exchange(&outside->running, true) &&
+        !prb_thread_start("probing-outside", run, outside, NULL))
+        atomic_store(&outside->running, false);
 }
 
-void prb_torch_outside_forked(void) { atomic_store(&running, false); }
+void prb_outside_forked(struct prb_outside *outside) { atomic_store(&outside->running, false); }
