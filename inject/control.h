@@ -94,7 +94,7 @@ PRB_API bool prb_control_config_set(struct prb_control *control, const char *key
                                     struct prb_error *err);
 
 /* Without a probe: whether "KEY" is a setting, and "KEY=VALUE" could be set.  Errors: NOT_FOUND,
- * USAGE, UNSUPPORTED (it has no effect in this release). */
+ * USAGE. */
 PRB_API bool prb_config_check(const char *word, struct prb_error *err);
 /* Whether "KEY" or "KEY=VALUE" names a program that the probe runs: to set it is to run code. */
 PRB_API bool prb_config_is_program(const char *word);

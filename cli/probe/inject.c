@@ -12,7 +12,7 @@
 enum { PPROF, CRASH, HOLD, LISTEN, BACKGROUND, ADDRESS, DEFINE, DLL, METHOD, FORCE, WAIT };
 
 static const struct prb_option options[] = {
-    [PPROF] = {'P', "pprof", NULL, "profile from the start (a later release)", NULL},
+    [PPROF] = {'P', "pprof", NULL, "sample its stacks from now on: `profile` without -d", NULL},
     [CRASH] = {'c', "crash", NULL, "write a dump when it crashes", NULL},
     [HOLD] = {0, "hold", "[SECONDS]", "-c: keep it for a debugger after its dump (3600)", NULL},
     [LISTEN] = {'l', "listen", "ADDR", "start a server for it there, HOST:PORT, that ends with it",
@@ -29,27 +29,6 @@ static const struct prb_option options[] = {
     [WAIT] = {0, "wait", "SECONDS", "wait so long for a safe thread (2)", NULL},
     {0},
 };
-
-/* Options that the older command lines had: they are settings of the probe, and nothing follows
- * them yet. */
-static const struct {
-    unsigned option;
-    const char *setting, *what;
-} later[] = {
-    {PPROF, "probing.pprof", "profiling comes"},
-};
-
-static void tell_later(const struct prb_run *run)
-{
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        char text[120];
-        if (!run->options[later[i].option].count)
-            continue;
-        snprintf(text, sizeof text, "--%s: %s with a later release; the setting is saved",
-                 options[later[i].option].name, later[i].what);
-        prb_out_note(text);
-    }
-}
 
 /* The dump is written by this program, where the target's root has it at the same place. */
 static bool crash_settings(const struct prb_run *run, FILE *to, struct prb_error *err)
@@ -79,14 +58,9 @@ static char *settings_text(const struct prb_run *run, struct prb_error *err)
     size_t size = 0;
     bool ok = true;
     FILE *to = open_memstream(&text, &size);
-    for (size_t i = 0; to && ok && i < sizeof later / sizeof *later; i++) {
-        const struct prb_option_value *given = &run->options[later[i].option];
-        const char *value = given->text ? given->text : "on";
-        ok = !strchr(value, '\n') || prb_usage(run, err, "\"%s\" is not an address", value);
-        if (given->count)
-            fprintf(to, "%s=%s\n", later[i].setting, value);
-    }
-    ok = ok && crash_settings(run, to, err);
+    if (to && run->options[PPROF].count)
+        fputs("probing.pprof=on\n", to);
+    ok = crash_settings(run, to, err);
     for (unsigned i = 0; to && ok && i < run->options[DEFINE].count; i++) {
         const char *one = run->options[DEFINE].texts[i], *equals = strchr(one, '=');
         ok = (equals && equals != one && !strchr(one, '\n')) ||
@@ -109,9 +83,6 @@ static bool set_all(pid_t pid, char *settings, struct prb_error *err)
     if (!control)
         return false;
     for (char *key = strtok_r(settings, "\n", &state); key; key = strtok_r(NULL, "\n", &state)) {
-        struct prb_error why = {0};
-        if (!prb_config_check(key, &why) && why.code == PRB_UNSUPPORTED)
-            continue; /* of an option of a later release, as was said */
         char *equals = strchr(key, '=');
         *equals = '\0';
         if (!prb_control_config_set(control, key, equals + 1, err))
@@ -143,7 +114,6 @@ static bool of_job(const struct prb_run *run, const struct prb_inject_options *w
         .args = json_pack("{s:s*, s:i, s:b, s:f}", "settings", wanted->settings, "method",
                           (int)wanted->method, "force", wanted->force, "wait", wanted->wait),
     };
-    tell_later(run);
     return prb_job_act(run, &act, err);
 }
 
@@ -177,7 +147,6 @@ static bool run_inject(const struct prb_run *run, struct prb_error *err)
         return false;
     if (report.already && *settings && !set_all(pid, settings, err))
         return false;
-    tell_later(run);
     prb_report_text(&report, text, sizeof text);
     puts(text);
     const struct prb_option_value *const given[] = {run->options + LISTEN, run->options + ADDRESS};

@@ -27,8 +27,7 @@ bool prb_config_check(const char *word, struct prb_error *err)
     int index = prb_setting_find(key);
     if (index < 0)
         return prb_setting_unknown(key, err);
-    return !equals ||
-           (prb_setting_has_effect(index, err) && prb_setting_read(index, equals + 1, &value, err));
+    return !equals || prb_setting_read(index, equals + 1, &value, err);
 }
 
 bool prb_config_defaults(struct prb_strings *out, struct prb_error *err)
@@ -38,7 +37,7 @@ bool prb_config_defaults(struct prb_strings *out, struct prb_error *err)
         const struct prb_setting *setting = prb_setting_at(i);
         struct prb_setting_value value;
         char text[PRB_SETTING_TEXT_MAX];
-        if (setting->later || !prb_setting_read((int)i, setting->fallback, &value, NULL))
+        if (!prb_setting_read((int)i, setting->fallback, &value, NULL))
             continue;
         prb_setting_text((int)i, &value, text, sizeof text);
         PRB_AUTO(prb_buf) struct prb_buf line = {0};

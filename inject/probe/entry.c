@@ -49,19 +49,6 @@ static void configure(const struct prb_socket_path *place, bool preloaded)
     configured = getpid();
 }
 
-/* Settings that the environment may have and that have no effect yet. */
-static void log_ignored(int folder)
-{
-    char value[PRB_SETTING_TEXT_MAX];
-    for (size_t i = 0; i < prb_setting_count(); i++) {
-        const struct prb_setting *setting = prb_setting_at(i);
-        if (setting->later && prb_settings_given(setting->key) &&
-            prb_settings_get(setting->key, value, sizeof value) > 0)
-            prb_log(folder, "%s=%.100s has no effect in this release: %s", setting->key, value,
-                    setting->doc);
-    }
-}
-
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
 {
     struct prb_socket_path place;
@@ -76,10 +63,8 @@ static bool begin(const struct prb_probe_call *call, struct prb_error *err)
     if (configured != getpid())
         configure(&place, call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
-    if (set) {
-        log_ignored(place.folder);
+    if (set)
         prb_parts_configure();
-    }
     if (!set || !prb_server_start(&place, err)) {
         prb_own_fd_close(place.folder);
         return false;

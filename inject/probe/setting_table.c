@@ -11,10 +11,8 @@
 
 static const struct prb_setting settings[] = {
 #define S(key, type, fallback, unit, least, most, doc)                                             \
-    {key, PRB_SETTING_##type, fallback, unit, least, most, doc, false},
-#define LATER(key, type, fallback, doc) {key, PRB_SETTING_##type, fallback, "", 0, 0, doc, true},
+    {key, PRB_SETTING_##type, fallback, unit, least, most, doc},
 #include "inject/probe/settings.def"
-#undef LATER
 #undef S
 };
 
@@ -106,12 +104,4 @@ void prb_setting_text(int index, const struct prb_setting_value *value, char *ou
         snprintf(out, cap, "%s", value->text);
     else
         prb_value_format(settings[index].type, settings[index].unit, value->number, out, cap);
-}
-
-bool prb_setting_has_effect(int index, struct prb_error *err)
-{
-    if (!settings[index].later)
-        return true;
-    prb_fail(err, PRB_UNSUPPORTED, "%s has no effect in this release", settings[index].key);
-    return prb_error_remedy(err, "`config` lists the settings");
 }

@@ -17,7 +17,6 @@ struct prb_setting {
     const char *fallback, *unit;
     double least, most; /* both 0: no bound */
     const char *doc;
-    bool later; /* it has no effect in this release */
 };
 
 /* What a text means as the value of a setting. */
@@ -39,7 +38,5 @@ bool prb_setting_unknown(const char *key, struct prb_error *err);
 bool prb_setting_read(int index, const char *text, struct prb_setting_value *out,
                       struct prb_error *err);
 void prb_setting_text(int index, const struct prb_setting_value *value, char *out, size_t cap);
-/* Whether people may set it: UNSUPPORTED where it has no effect. */
-bool prb_setting_has_effect(int index, struct prb_error *err);
 
 #endif

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/index.h"
 #include "base/real.h"
 #include "collect/parts.h"
-#include "inspect/gil_watch.h"
 #include "store/folder.h"
 #include "store/keep.h"
 
@@ -20,8 +20,6 @@
 #define KEEP 600.0       /* s between two looks at what is too old */
 #define JOIN 3600.0      /* s: older chunks that are small are joined */
 #define IDLE_END 60.0    /* s without a process that records */
-
-#define LOOK_MS ((int)(PRB_GIL_LOOK * 1000)) /* between two at the GIL, where one wishes it */
 
 /* ---- only one ---- */
 
@@ -62,6 +60,7 @@ struct state {
     double used; /* s, monotonic: when a process that records was seen last */
     double kept; /* s, monotonic: when what is too old was removed last */
     uint64_t rows;
+    uint64_t random;
 };
 
 static void say(const struct state *state, const char *format, ...)
@@ -156,6 +155,20 @@ static void keep(struct state *state, bool now)
         say(state, "%s; nothing was removed", err.text);
 }
 
+/* Where a process wishes it: at the GIL, and at its stacks. */
+static bool look(struct state *state)
+{
+    bool gil = prb_collect_gil_look(&state->collection);
+    return prb_collect_stacks_look(&state->collection) || gil;
+}
+
+/* ms; random, so as not to be in step with what a process does regularly. */
+static int look_pause(struct state *state)
+{
+    state->random = prb_hash_words(state->random, 1);
+    return (int)(PRB_COLLECT_LOOK * 1000 * (0.5 + (double)(state->random >> 11) * 0x1p-53));
+}
+
 static bool wait_for_turn(struct state *state)
 {
     struct pollfd end = {.fd = state->options->stop_fd, .events = POLLIN};
@@ -170,8 +183,8 @@ static bool wait_for_turn(struct state *state)
             seconds = prb_lesser(seconds, gpu);
     }
     int ms = (int)((state->failing ? TURN_FAILED : seconds) * 1000);
-    for (; prb_collect_gil_look(&state->collection) && ms > LOOK_MS; ms -= LOOK_MS)
-        if (poll(&end, 1, LOOK_MS) > 0)
+    for (int pause; look(state) && ms > (pause = look_pause(state)); ms -= pause)
+        if (poll(&end, 1, pause) > 0)
             return false;
     return poll(&end, 1, ms) <= 0;
 }

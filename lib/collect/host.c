@@ -25,11 +25,12 @@
 #define ROOM_SECONDS 30 /* that a ring of threads has room for */
 #define ROOM_CHUNKS 4   /* each look at the ring reads so many states, or twice as many */
 #define ROOM_MIN ((uint64_t)128 << 10)
+#define ROOM_STACKS ((uint64_t)2 << 20)
 #define ROOM_MAX ((uint64_t)8 << 20)
 #define VALUES_MAX 24
 #define MB 1048576.0
 
-enum { USAGE, MEMORY, CGROUP, NETWORK, GPUS, GPU_PROCESSES, TABLES };
+enum { USAGE, MEMORY, CGROUP, NETWORK, GPUS, GPU_PROCESSES, STACKS, TABLES };
 static const struct {
     const char *name, *columns;
 } tables[TABLES] = {
@@ -39,6 +40,7 @@ static const struct {
     [NETWORK] = {PRB_HOST_NETWORK, PRB_HOST_NETWORK_COLUMNS},
     [GPUS] = {PRB_HOST_GPUS, PRB_HOST_GPUS_COLUMNS},
     [GPU_PROCESSES] = {PRB_HOST_GPU_PROCESSES, PRB_HOST_GPU_PROCESSES_COLUMNS},
+    [STACKS] = {PRB_HOST_STACKS, PRB_HOST_STACKS_COLUMNS},
 };
 
 struct prb_collect_host {
@@ -133,6 +135,8 @@ static struct prb_ring_table *ring_of(const struct prb_collected *process, int w
         limits.chunks = ROOM_CHUNKS;
         limits.bytes_max = room < ROOM_MIN ? ROOM_MIN : room > ROOM_MAX ? ROOM_MAX : room;
     }
+    if (which == STACKS)
+        limits.bytes_max = ROOM_STACKS;
     snprintf(folder, sizeof folder, "/proc/self/fd/%d", process->folder);
     host->rings[which] =
         prb_ring_table_parse(folder, tables[which].name, tables[which].columns, &limits, NULL);
@@ -337,6 +341,21 @@ static void add_gpu_process(const struct prb_collected *process, double now,
     write_row(process, GPU_PROCESSES, &row);
 }
 
+void prb_collect_put_stack(const struct prb_collected *process, double now,
+                           const struct prb_collected_stack *stack)
+{
+    struct row row;
+    if (!process->host)
+        return;
+    begin_row(&row, now);
+    put_integer(&row, stack->tid > 0, stack->tid);
+    put_text(&row, stack->thread);
+    put_text(&row, stack->state);
+    put_integer(&row, true, stack->samples);
+    put_text(&row, stack->stack);
+    write_row(process, STACKS, &row);
+}
+
 /* Whether a sample is due: the interval may have changed since the last one. */
 static bool is_due(const struct prb_collected *process, enum prb_collect_what what, double time)
 {
@@ -428,6 +447,7 @@ void prb_collect_hosts(struct prb_collection *collection)
             process->host_failed = true;
             continue;
         }
+        prb_collect_stacks(process, time, now, false);
         if (!is_due(process, PRB_COLLECT_CPU, time))
             continue;
         process->host->last = time;

@@ -69,6 +69,8 @@ struct prb_collected { /* one process that has a folder of rings */
     struct prb_collect_host *host;     /* NULL: nothing is sampled */
     bool wants_gil;                    /* as it wishes, else by PROBING_GIL */
     struct prb_collect_gil *gil;       /* NULL: nobody looks at who holds it */
+    bool wants_stacks;                 /* as it wishes, else by PROBING_PPROF */
+    struct prb_collect_stacks *stacks; /* NULL: they are not sampled */
     bool host_failed;                  /* nor will be: it is not ours to see */
 };
 
@@ -144,7 +146,27 @@ void prb_collect_gil(struct prb_collected *process, double time);
 double prb_collect_gil_share(const struct prb_collected *process, pid_t tid);
 void prb_collect_gil_free(struct prb_collect_gil *gil);
 
+/* ---- stacks.c: where they are ---- */
+
+#define PRB_COLLECT_LOOK 0.1 /* s, between two looks at who wishes them: on average */
+
+/* One look at each process that wants_stacks.  False: there is none. */
+bool prb_collect_stacks_look(const struct prb_collection *collection);
+/* Begin to look where it is wished; write rows of what was counted when it is time.  last: the
+ * process, or the collector, ends.  time: s, monotonic; now: s since the epoch. */
+void prb_collect_stacks(struct prb_collected *process, double time, double now, bool last);
+void prb_collect_stacks_free(struct prb_collect_stacks *stacks);
+
 /* ---- host.c: what the machine says of them ---- */
+
+struct prb_collected_stack {
+    pid_t tid;                          /* 0: not known */
+    const char *thread, *state, *stack; /* thread: NULL: it has no name */
+    int64_t samples;
+};
+/* A row of it, when the process has a folder to write to. */
+void prb_collect_put_stack(const struct prb_collected *process, double now,
+                           const struct prb_collected_stack *stack);
 
 /* Whether GPUs were sampled for it. */
 bool prb_collect_has_gpus(const struct prb_collected *process);

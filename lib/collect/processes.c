@@ -271,6 +271,8 @@ static bool move_one(struct prb_collection *collection, struct prb_collected *pr
 {
     if (!process->ended)
         process->ended = has_ended(process);
+    if (process->ended || all)
+        prb_collect_stacks(process, prb_clock_s(), prb_clock_epoch_s(), true);
     if (process->done || !enter(collection, process, err) ||
         !prb_collect_rings(process, all, rows_out, err))
         return process->done;

@@ -30,6 +30,7 @@ void prb_collected_deinit(struct prb_collected *process)
     free((char *)process->process.command);
     prb_collect_host_free(process->host);
     prb_collect_gil_free(process->gil);
+    prb_collect_stacks_free(process->stacks);
     if (process->folder >= 0)
         close(process->folder);
     if (process->pidfd >= 0)

@@ -57,6 +57,8 @@ static void take_samples(struct prb_collected *process)
     int64_t gil = process->settings[PRB_RING_GIL];
     process->wants_gil = process->seconds[PRB_COLLECT_CPU] > 0 &&
                          (gil >= 0 ? gil > 0 : prb_words_is_on(getenv("PROBING_GIL")));
+    int64_t pprof = process->settings[PRB_RING_PPROF];
+    process->wants_stacks = pprof >= 0 ? pprof > 0 : prb_words_is_on(getenv("PROBING_PPROF"));
     if (!process->wants_gil) {
         prb_collect_gil_free(process->gil);
         process->gil = NULL;

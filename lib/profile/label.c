@@ -30,6 +30,20 @@ void prb_label_frame(struct prb_buf *out, const struct prb_profile *profile, uin
         prb_buf_addf(out, " (%s:%d)", file, line);
 }
 
+void prb_label_folded(struct prb_buf *out, const char *label)
+{
+    for (size_t left = strlen(label), n; left; label += n, left -= n) {
+        n = prb_utf8_length(label, left);
+        if (*label == ';')
+            prb_buf_adds(out, ":");
+        else if (n && prb_utf8_is_plain(label, n))
+            prb_buf_add(out, label, n);
+        else
+            prb_buf_adds(out, strchr("\t\r\n", *label) ? " " : "?");
+        n += !n;
+    }
+}
+
 void prb_label_thread(struct prb_buf *out, const struct prb_profile_thread *thread)
 {
     if (thread->name && thread->tid)

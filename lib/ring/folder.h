@@ -56,6 +56,7 @@ enum prb_ring_setting {
     PRB_RING_STORE_MINUTES,
     PRB_RING_STORE_MEMORY, /* bytes */
     PRB_RING_GIL,          /* 1: on */
+    PRB_RING_PPROF,        /* the same */
     PRB_RING_SETTINGS_COUNT
 };
 extern const char *const prb_ring_setting_keys[PRB_RING_SETTINGS_COUNT];

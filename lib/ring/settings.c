@@ -17,6 +17,7 @@ const char *const prb_ring_setting_keys[PRB_RING_SETTINGS_COUNT] = {
     [PRB_RING_STORE_MINUTES] = "probing.store_minutes",
     [PRB_RING_STORE_MEMORY] = "probing.store_memory",
     [PRB_RING_GIL] = "probing.gil",
+    [PRB_RING_PPROF] = "probing.pprof",
 };
 
 void prb_ring_settings_read(int folder, int64_t out[PRB_RING_SETTINGS_COUNT])

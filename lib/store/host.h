@@ -53,6 +53,12 @@
 #define PRB_HOST_GPU_PROCESSES_COLUMNS                                                             \
     "timestamp:time\ngpu_id:integer\ngpu_pid:integer\nmemory_mb:real\nsm_util:real\n"
 
+/* Samples of stacks since the rows before, ten a second: state and stack as in python.stack_samples. */
+#define PRB_HOST_STACKS PRB_HOST_PREFIX "stacks"
+#define PRB_HOST_STACKS_COLUMNS                                                                    \
+    "timestamp:time\nos_thread_id:integer\nthread_name:text\nstate:text\nsamples:integer\n"        \
+    "stack:text\n"
+
 /* Whether a ring of this name is the collector's. */
 static inline bool prb_host_is_ring(const char *name)
 {

@@ -15,7 +15,7 @@ libprb_la_SOURCES += %D%/recorded/dump.c %D%/recorded/dump.h %D%/recorded/each.c
 # One file a table, in the order of SHOW TABLES; an unqualified name means the first that has it.
 # To add one: sql/table.h.
 TABLES = %D%/python_backtrace.c %D%/python_exception.c %D%/python_interpreters.c \
-	%D%/python_locals.c %D%/python_memory.c %D%/python_modules.c %D%/python_objects.c %D%/python_objects_diff.c %D%/python_tasks.c \
+	%D%/python_locals.c %D%/python_memory.c %D%/python_modules.c %D%/python_objects.c %D%/python_objects_diff.c %D%/python_stack_samples.c %D%/python_tasks.c \
 	%D%/python_threads.c %D%/system_cgroup.c %D%/system_crash.c %D%/system_crashes.c %D%/system_environment.c %D%/system_libraries.c \
 	%D%/system_maps.c %D%/system_network.c %D%/system_process.c %D%/system_threads.c %D%/system_usage.c %D%/torch_modules.c \
 	%D%/torch_parameters.c %D%/torch_tensors.c %D%/python_torch_phases.c %D%/python_torch_trace.c %D%/python_torch_trace_events.c %D%/python_torch_step_timing.c %D%/python_comm_collective.c %D%/python_variables.c %D%/cpu_utilization.c %D%/gpu_utilization.c %D%/gpu_metrics.c %D%/gpu_processes.c %D%/memory_allocations.c %D%/memory_usage.c %D%/profile.c %D%/profiling_data.c \

@@ -84,13 +84,6 @@ def test_inject_list_detach(probing, bare):
     assert bare.poll() is None
 
 
-def test_options_of_later_releases_say_so(probing, bare):
-    done = probing(bare.pid, "inject", "-P")
-    assert LOADED.fullmatch(done.works())
-    assert len(re.findall("--pprof: .*later release", done.err)) == 1 and len(done.err.splitlines()) == 1
-    assert probing(bare.pid, "config", "probing.pprof").works() == "on\n"
-
-
 @pytest.mark.parametrize("words", [["config", "PID"], ["eval", "PID", "6 * 7"], ["inject", "PID"], ["detach", "PID"]], ids=lambda words: words[0])
 def test_the_pid_after_the_command(probing, loaded, words):
     assert probing(*[loaded.pid if word == "PID" else word for word in words]).status == 0
@@ -101,21 +94,15 @@ def test_wrong_settings_load_nothing(probing, bare):
     """Nor does reading what a probe would begin with."""
     for words in (["config", "nope"], ["config", "probing.max_memroy=1GB"], ["config", "probing.max_memory=lots"],
                   ["config", "probing.max_memory=1GB", "nope=1"], ["config", "probing.torch.profiling=on,ratee=1"],
-                  ["config", "probing.pprof=on"], ["inject", "-D", "nope=1"], ["inject", "-D", "probing.max_memory=lots"],
+                  ["inject", "-D", "nope=1"], ["inject", "-D", "probing.max_memory=lots"],
                   ["inject", "-D", "probing.listen=nowhere"]):
         assert probing(bare.pid, *words).status in (USAGE, NOT_FOUND, UNSUPPORTED), words
     probing("launch", "-D", "probing.nope=1", "true").fails(NOT_FOUND, "no setting")
     done = probing(bare.pid, "config", "probing.max_memory")
     assert done.works() == "256MiB\n" and "no probe" in done.err
     keys = [one["key"] for one in json.loads(probing(bare.pid, "config", "--json").works())]
-    assert "probing.max_memory" in keys and "probing.pprof" not in keys
+    assert "probing.max_memory" in keys
     assert not has_probe(probing, bare.pid)
-
-
-def test_settings_without_an_effect(probing, loaded):
-    probing(loaded.pid, "config", "probing.pprof=on").fails(UNSUPPORTED, "no effect in this release")
-    assert "probing.pprof" not in probing(loaded.pid, "config").works()
-    assert probing(loaded.pid, "inject", "-P").status == 0
 
 
 def test_settings_at_injection_and_after(probing, bare):

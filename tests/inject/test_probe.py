@@ -619,7 +619,7 @@ def test_settings(begin):
         assert all(len(told) == 4 and told[3] for told in items.values())
         for number, (key, value, kind, word) in enumerate([
                 ("probing.max_memory", "1GB", END, "1GB"), ("probing.retention_days", "36h", END, "1.5"),
-                ("probing.crash_term", "no", END, "off"), ("probing.pprof", "yes", FAILED, "no effect"), ("probing.listen", "x", FAILED, "HOST:PORT"),
+                ("probing.crash_term", "no", END, "off"), ("probing.listen", "x", FAILED, "HOST:PORT"),
                 ("probing.sample_rate", "2", FAILED, "from 0 to 1"),
                 ("probing.max_memory", "much", FAILED, "bytes"), ("probing.max_memroy", "1GB", FAILED, "no setting"),
                 ("", "1", FAILED, "no setting"), ("probing.crash_dir", "x" * 600, FAILED, "at most"),
@@ -681,7 +681,7 @@ def test_the_log_is_bounded(target, tmp_path):
 # ---- LD_PRELOAD ----
 
 @pytest.mark.parametrize("variables,starts", [
-    ({"PROBE": "1"}, True), ({"PROBE_PPROF": "1"}, True), ({"PROBE_ADDR": "127.0.0.1:1", "PROBING_SERVE_PROGRAM": "/bin/true"}, True), ({"PROBING": "2"}, True),
+    ({"PROBE": "1"}, True), ({"PROBE_PPROF": "1", "PROBING_CRASH_PROGRAM": "/bin/true"}, True), ({"PROBE_ADDR": "127.0.0.1:1", "PROBING_SERVE_PROGRAM": "/bin/true"}, True), ({"PROBING": "2"}, True),
     ({"PROBE_TORCH_EXPRS": "loss@train"}, True), ({"PROBING": "init:setup.py+1"}, True), ({}, False), ({"PROBE": "0"}, False), ({"PROBING": "0"}, False),
     ({"PROBING": "regex:train"}, False),
 ])

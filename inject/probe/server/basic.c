@@ -27,8 +27,6 @@ static void config_list(struct prb_request *request, const struct prb_message *m
     (void)message;
     for (size_t i = 0; i < prb_settings_count(); i++) {
         PRB_AUTO(prb_buf) struct prb_buf line = {0};
-        if (prb_setting_at(i)->later && !prb_settings_given(prb_settings_key(i)))
-            continue;
         prb_settings_describe(i, &line);
         if (prb_buf_ok(&line))
             prb_request_item(request, line.data, line.len);
@@ -89,8 +87,7 @@ static void config_set(struct prb_request *request, const struct prb_message *me
         return;
     unsigned before = prb_parts_on();
     int index = prb_setting_find(key);
-    if ((index >= 0 &&
-         (!prb_setting_has_effect(index, &err) || !prb_parts_accept(key, value, &err))) ||
+    if ((index >= 0 && !prb_parts_accept(key, value, &err)) ||
         !prb_settings_set(key, value, &err)) {
         prb_request_fail(request, &err);
         return;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/probe/outside/outside.h"
 #include "inject/probe/own_fds.h"
 #include "inject/probe/part.h"
 #include "inject/probe/server/server.h"
@@ -22,6 +23,8 @@ static char folder[PRB_RING_PATH_MAX];
 static int held = -1; /* keeps the folder from being swept */
 static bool was_told; /* to the collector: told */
 static int64_t told[PRB_RING_SETTINGS_COUNT];
+static bool sampled; /* the collector has been asked to sample stacks */
+static struct prb_outside collector = {.words = {"probing.store=on"}};
 
 static int make_folder(void *err)
 {
@@ -45,7 +48,7 @@ static void tell_settings(void)
     for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++) {
         const char *key = prb_ring_setting_keys[i];
         double number = prb_settings_given(key) ? prb_settings_number(key, -1) : -1;
-        bool is_time = i != PRB_RING_STORE_MEMORY && i != PRB_RING_GIL;
+        bool is_time = i != PRB_RING_STORE_MEMORY && i != PRB_RING_GIL && i != PRB_RING_PPROF;
         values[i] = number < 0 ? -1 : (int64_t)(is_time ? number * 1e3 + 0.5 : number);
         any = any || values[i] >= 0;
     }
@@ -60,15 +63,6 @@ static void set_limits(void)
 {
     prb_ring_set_memory(memory());
     prb_ring_set_retention(retention());
-}
-
-static void configure(void)
-{
-    set_limits();
-    pthread_mutex_lock(&lock);
-    if (held >= 0)
-        tell_settings();
-    pthread_mutex_unlock(&lock);
 }
 
 /* With the lock held. */
@@ -86,6 +80,27 @@ static bool ready(struct prb_error *err)
     if (prb_ring_data_dir(data_dir, NULL))
         prb_ring_sweep(data_dir, retention(), memory());
     return true;
+}
+
+/* The collector samples processes that have a folder; who begins with this has no tool beside it that
+ * would start one.  With the lock held. */
+static void have_sampled(void)
+{
+    struct prb_error err;
+    bool wanted = prb_settings_number("probing.pprof", 0) > 0;
+    if (wanted && !sampled && ready(&err))
+        prb_outside_start(&collector);
+    sampled = wanted;
+}
+
+static void configure(void)
+{
+    set_limits();
+    pthread_mutex_lock(&lock);
+    have_sampled();
+    if (held >= 0)
+        tell_settings();
+    pthread_mutex_unlock(&lock);
 }
 
 struct prb_ring_table *prb_probe_table(const char *name, const char *columns, struct prb_error *err)
@@ -117,12 +132,16 @@ static int write_row(void *table, const void *packed, size_t len)
 
 static void end(void)
 {
+    static const int64_t nothing[PRB_RING_SETTINGS_COUNT] = {[0 ... PRB_RING_SETTINGS_COUNT - 1] =
+                                                                 -1};
     pthread_mutex_lock(&lock);
     if (held >= 0)
         prb_ring_tables_free();
+    if (held >= 0 && was_told) /* the collector leaves a process alone that was detached */
+        prb_ring_settings_write(held, nothing);
     prb_own_fd_close(held);
     held = -1;
-    was_told = false;
+    was_told = sampled = false;
     pthread_mutex_unlock(&lock);
 }
 
@@ -130,7 +149,8 @@ static void forked(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     held = -1;
-    was_told = false;
+    was_told = sampled = false;
+    prb_outside_forked(&collector);
     folder[0] = '\0';
 }
 

@@ -1,34 +1,16 @@
 /* Collapsed stacks: "outermost;…;innermost count" a line, for flamegraph.pl, inferno and the like.
  */
-#include <string.h>
-
-#include "base/utf8.h"
 #include "profile/format/format.h"
 
-/* A label without ";" and control characters: the line may go to a terminal. */
-static void put_label(FILE *out, const char *label)
-{
-    for (size_t left = strlen(label), n; left; label += n, left -= n) {
-        n = prb_utf8_length(label, left);
-        if (*label == ';')
-            putc(':', out);
-        else if (n && prb_utf8_is_plain(label, n))
-            fwrite(label, 1, n, out);
-        else
-            putc(strchr("\t\r\n", *label) ? ' ' : '?', out);
-        n += !n;
-    }
-}
-
-static void put_path(FILE *out, const struct prb_flame *flame, uint32_t node, uint32_t *path)
+static void put_path(struct prb_buf *out, const struct prb_flame *flame, uint32_t node,
+                     uint32_t *path)
 {
     size_t depth = 0;
     for (; node; node = flame->nodes[node].parent)
         path[depth++] = node;
     while (depth-- > 0) {
-        put_label(out, flame->labels[flame->nodes[path[depth]].label]);
-        if (depth)
-            putc(';', out);
+        prb_label_folded(out, flame->labels[flame->nodes[path[depth]].label]);
+        prb_buf_adds(out, depth ? ";" : "");
     }
 }
 
@@ -37,6 +19,7 @@ static bool write_collapsed(const struct prb_profile *profile,
 {
     PRB_AUTO(prb_flame) struct prb_flame flame = {0};
     PRB_AUTO_FREE uint32_t *path = NULL;
+    PRB_AUTO(prb_buf) struct prb_buf line = {0};
     if (!prb_flame_build(&flame, profile, style, err))
         return false;
     if (!(path = calloc(flame.node_count + 1, sizeof *path)))
@@ -44,8 +27,12 @@ static bool write_collapsed(const struct prb_profile *profile,
     for (uint32_t i = 1; i < flame.node_count; i++) {
         if (!flame.nodes[i].self)
             continue;
-        put_path(out, &flame, i, path);
-        fprintf(out, " %llu\n", (unsigned long long)flame.nodes[i].self);
+        line.len = 0;
+        put_path(&line, &flame, i, path);
+        prb_buf_addf(&line, " %llu\n", (unsigned long long)flame.nodes[i].self);
+        if (!prb_buf_ok(&line))
+            return prb_nomem(err);
+        fwrite(line.data, 1, line.len, out);
     }
     return true;
 }

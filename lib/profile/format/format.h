@@ -33,6 +33,8 @@ struct prb_format {
 /* "function (file.py:12)", as the style has it. */
 void prb_label_frame(struct prb_buf *out, const struct prb_profile *profile, uint32_t frame,
                      const struct prb_profile_style *style);
+/* A label as it is in a folded stack, between ";": without that and control characters. */
+void prb_label_folded(struct prb_buf *out, const char *label);
 /* "MainThread", "MainThread (1234)"; "process 12 (rank 0): python train.py". */
 void prb_label_thread(struct prb_buf *out, const struct prb_profile_thread *thread);
 void prb_label_process(struct prb_buf *out, const struct prb_profile_process *process,
