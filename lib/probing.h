@@ -1005,6 +1005,13 @@ PRB_API bool prb_store_is(const char *path);
 /* The table profiling_data of a saved profile, which is borrowed and must outlive it. */
 PRB_API struct prb_db *prb_db_open_profile(const struct prb_profile *profile,
                                            struct prb_error *err) PRB_MUST_CHECK;
+/*
+ * The profile of what the collector sampled of a target's stacks while probing.pprof was on
+ * (python.stack_samples), in the modes ACTIVE, WALL and GIL.  now: only where it still does.
+ * Errors: NOT_FOUND (it has not sampled them), USAGE (another mode).  Free with prb_profile_free.
+ */
+PRB_API struct prb_profile *prb_profile_kept(struct prb_db *db, enum prb_profile_mode mode,
+                                             bool now, struct prb_error *err) PRB_MUST_CHECK;
 /* One of several processes, with the rank of its job (-1: none). */
 struct prb_db_process {
     struct prb_target *target; /* borrowed: must outlive the connection */

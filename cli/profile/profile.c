@@ -18,6 +18,7 @@
 #include "cli/fleet/sampling.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "cli/profile/kept.h"
 #include "cli/profile/memory.h"
 #include "cli/profile/ranks.h"
 
@@ -408,6 +409,33 @@ static bool run_memory(struct profiling *p, struct prb_error *err)
     return write_profile(p, profile, err);
 }
 
+/* ---- what is sampled already ---- */
+
+/* Whether nothing was asked for that only new samples have. */
+static bool may_be_kept(const struct profiling *p)
+{
+    static const int others[] = {DURATION, RATE, NATIVE, CC, ASYNC, SUBPROCESSES, RANKS};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (p->run->options[others[i]].count)
+            return false;
+    return !p->run->argument_count && prb_run_has_target(p->run) && !prb_run_job(p->run) &&
+           !p->format->timeline && p->sampling.mode <= PRB_PROFILE_GIL &&
+           p->sampling.mode != PRB_PROFILE_CPU;
+}
+
+/* False and no error: nothing is kept of it, and why it cannot be opened is said by who samples it. */
+static bool write_kept(struct profiling *p, struct prb_error *err)
+{
+    struct prb_error ignored = {0};
+    PRB_AUTO(prb_profile)
+    struct prb_profile *profile = prb_run_kept_profile(p->run, p->sampling.mode, &ignored);
+    if (!profile)
+        return false;
+    choose_path(p, profile->process_count ? profile->processes[0].pid : getpid());
+    prb_kept_report(profile);
+    return prb_profile_check_output(p->path, err) && write_profile(p, profile, err);
+}
+
 /* ---- the ranks of a job ---- */
 
 #define ROUND 5.0 /* s that ranks sample until they tell */
@@ -505,6 +533,8 @@ static bool run_profile(const struct prb_run *run, struct prb_error *err)
         return prb_usage(run, err, "give a target or a program to start, not both");
     if (!read_options(&p, err))
         return false;
+    if (may_be_kept(&p) && (write_kept(&p, err) || err->code))
+        return !err->code;
     if (prb_run_job(run) && !(p.format->timeline && is_one_rank(run)))
         return run_job(&p, err);
     if ((!program && (named || !ranks) && !prb_run_process_or_job(run, ranks, &pid, &socket, err)))
@@ -545,6 +575,9 @@ const struct prb_command prb_command_profile = {
         "of "
         "Python, native code and torch. Where it does so already (config "
         "probing.memory.profile=on), and -d is not given, the profile is of all since then.\n\n"
+        "Where the collector samples the target (config probing.pprof=on, inject -P), the profile "
+        "is of all since then, also when the target has ended; what needs new samples, as -d, -r "
+        "or --native, takes them.\n\n"
         "With -t @JOB all ranks sample at the same time, on their hosts; the result is one tree, "
         "with --group rank a row for each rank. A function that one rank is in far more or less "
         "than most is named. Formats with a timeline need one rank of this host; json, for "
