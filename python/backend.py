@@ -34,8 +34,8 @@ NATIVE = "probing_c/native/"
 DATA = ".data/data"  # of the environment
 START = ("_probing_hook.py", "_probing_rules.py", "_probing_birth.py", "probing_c.pth")
 HOOKS = tuple(name for name in START if name.endswith(".pth"))
-BINARIES = ("probing", "libprobing.so.0", "libprobe.so", "libprobing-nccl.so")
-OPTIONAL = ("probing-serve",)  # configure may leave it out
+BINARIES = ("probing", "libprobing.so.0")
+OPTIONAL = ("libprobe.so", "libprobing-nccl.so", "probing-serve")  # configure may leave them out
 ENTRY_POINTS = """[console_scripts]
 probing = probing_c._tool:main
 probing-c = probing_c._tool:main
@@ -147,7 +147,7 @@ def sources(native):
 
 def vendored(native):
     """Libraries of others that packaging/wheel/vendor.py put beside ours, which it stripped, too."""
-    return sorted(name for name in os.listdir(native) if ".so" in name and name not in BINARIES)
+    return sorted(name for name in os.listdir(native) if ".so" in name and name not in BINARIES + OPTIONAL)
 
 
 def contents(native):

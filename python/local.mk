@@ -4,7 +4,7 @@ PYTHON_PACKAGE = %D%/probing_c.pth %D%/_probing_hook.py %D%/_probing_rules.py %D
 	%D%/probing_c/_jupyter.py %D%/probing_c/_notebook.py %D%/probing_c/_other.py %D%/probing_c/_spans.py %D%/probing_c/_tables.py %D%/probing_c/_tool.py %D%/probing_c/kernel.py %D%/probing_c/py.typed
 EXTRA_DIST += pyproject.toml %D%/DESCRIPTION.md %D%/backend.py $(PYTHON_PACKAGE)
 
-PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0 %D%/native/libprobe.so %D%/native/libprobing-nccl.so
+PYTHON_NATIVE = %D%/native/probing %D%/native/libprobing.so.0
 %D%/native/probing: $(probing_OBJECTS) libprobing.la
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ $(probing_OBJECTS) \
 		.libs/libprobing.so $(JANSSON_LIBS) -ldl $(LIBS) -Wl,-rpath,'$$ORIGIN'
@@ -15,10 +15,13 @@ PYTHON_NATIVE += %D%/native/probing-serve
 endif
 %D%/native/libprobing.so.0: libprobing.la
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing.so.0 $@
+if PROBE
+PYTHON_NATIVE += %D%/native/libprobe.so %D%/native/libprobing-nccl.so
 %D%/native/libprobe.so: $(pkglib_LTLIBRARIES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobe.so $@
 %D%/native/libprobing-nccl.so: $(pkglib_LTLIBRARIES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cp .libs/libprobing-nccl.so $@
+endif
 CLEANFILES += $(PYTHON_NATIVE)
 
 python-native: $(PYTHON_NATIVE)

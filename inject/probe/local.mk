@@ -1,7 +1,11 @@
 # libprobe.so: what goes into the target.  libc only, one symbol, never unloaded (detached is not unmapped).
 # The parts of lib/ that it needs are compiled into it, hidden; libprbprobe.la is the same for its unit tests.
+if PROBE
 noinst_LTLIBRARIES += libprbprobe.la
 pkglib_LTLIBRARIES += libprobe.la
+else
+EXTRA_LTLIBRARIES += libprbprobe.la libprobe.la
+endif
 
 # Both sides.
 libprb_la_SOURCES += %D%/server/protocol.h %D%/server/message.c %D%/server/message.h %D%/socket_path.c %D%/socket_path.h %D%/libc.h \

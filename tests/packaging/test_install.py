@@ -9,11 +9,10 @@ import pytest
 
 BUILDDIR = os.path.abspath(os.environ["BUILDDIR"])
 # Files of others, beside ours and within folders that only ours are likely to be in.
-OTHERS = ("lib/libother.so.1", "lib/libprobing.so.7", "lib/probing/plugins/theirs.so", "lib/pkgconfig/other.pc", "share/probing/skills/own.md",
-          "share/gdb/auto-load/usr/bin/python3.11-gdb.py", "include/other.h", "share/man/man1/other.1", "bin/other")
+OTHERS = ("lib/libother.so.1", "lib/libprobing.so.7", "lib/probing/plugins/theirs.so", "share/probing/skills/own.md",
+          "share/gdb/auto-load/usr/bin/python3.11-gdb.py", "include/other.h", "share/zsh/site-functions/_other", "bin/other")
 # Folders that a prefix has for everybody.
-COMMON = {"bin", "include", "lib", "lib/pkgconfig", "share", "share/man", "share/man/man1", "share/bash-completion",
-          "share/bash-completion/completions", "share/fish", "share/fish/vendor_completions.d", "share/zsh", "share/zsh/site-functions", "share/gdb"}
+COMMON = {"bin", "include", "lib", "share", "share/man"}
 
 if not shutil.which("make"):
     pytest.skip("needs make", allow_module_level=True)
@@ -51,6 +50,16 @@ def test_uninstall(tmp_path):
     make("uninstall", "DESTDIR={}".format(tmp_path))
     files, folders = below(top)
     assert files == before[0] == set(OTHERS) and before[1] <= folders and folders - before[1] <= COMMON
+
+
+def test_without_the_probe(tmp_path):
+    """--disable-probe leaves out what is loaded into processes, for `make install` and the wheel."""
+    configure = os.path.join(os.path.abspath(os.environ["SRCDIR"]), "configure")
+    subprocess.run([configure, "-q", "--disable-probe", "--disable-dependency-tracking"], cwd=str(tmp_path), stdin=subprocess.DEVNULL, check=True, timeout=300)
+    told = subprocess.run(["make", "-s", "--eval=print: ; @echo $(lib_LTLIBRARIES) $(pkglib_LTLIBRARIES) $(noinst_LTLIBRARIES) $(PYTHON_NATIVE)", "print"],
+                          cwd=str(tmp_path), stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=300).stdout
+    subprocess.run(["make", "-s", "install-exec-hook", "DESTDIR={}/there".format(tmp_path)], cwd=str(tmp_path), check=True, timeout=300)
+    assert {"libprobing.la", "python/native/probing"} <= set(told.split()) and "libprobe" not in told and "nccl" not in told, told
 
 
 def test_a_library_that_is_missing(tmp_path):

@@ -122,6 +122,7 @@ def test_wheel(dist):
             assert set(listed) == libraries
             texts = {name[len(info):]: wheel.read(name) for name in names if name.startswith(info) and not name.endswith("/LIBRARIES")}
             assert set(listed.values()) == set(texts) and all(b"Copyright" in text or b"copyright" in text for text in texts.values())
+            assert {"probing_c/native/probing", "probing_c/native/libprobe.so", "probing_c/native/libprobing-nccl.so"} <= set(names)
             assert "probing_c/share/editors/probing.vsix" in names and any(name.endswith("/man1/probing.1") for name in names)
             machine = {"x86_64": 62, "aarch64": 183}[name]  # e_machine of elf(5)
             for inner in names:
