@@ -27,7 +27,7 @@ static bool wait_until(struct prb_dap_countdown *countdown, unsigned stop, doubl
         double left = when - prb_clock_s();
         if (left <= 0)
             return true;
-        struct timespec until = prb_clock_epoch_in(left);
+        struct timespec until = prb_clock_in(left);
         pthread_cond_timedwait(&countdown->changed, &countdown->lock, &until);
     }
     return false;
@@ -114,7 +114,7 @@ struct prb_dap_countdown *prb_dap_countdown_open(struct prb_dap_session *session
         return NULL;
     countdown->session = session;
     pthread_mutex_init(&countdown->lock, NULL);
-    pthread_cond_init(&countdown->changed, NULL);
+    prb_clock_cond_init(&countdown->changed);
     if (pthread_create(&countdown->thread, NULL, watch, countdown) == 0)
         return countdown;
     free(countdown);

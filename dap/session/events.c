@@ -114,7 +114,7 @@ void prb_dap_session_flush(struct prb_dap_session *session, struct prb_dap_pendi
 
 static bool wait_for(struct prb_dap_session *session, const char *key, double wait_s)
 {
-    struct timespec until = prb_clock_epoch_in(wait_s);
+    struct timespec until = prb_clock_in(wait_s);
     while (json_is_null(json_object_get(session->answers, key)) && !session->leaving)
         if (pthread_cond_timedwait(&session->changed, &session->lock, &until) == ETIMEDOUT)
             break;

@@ -181,7 +181,7 @@ static int patience(struct prb_dap_session *session, double since)
  * it gets the answers that are still to come, for PRB_DAP_GOODBYE_MS. */
 static void answer_rest(struct prb_dap_session *session)
 {
-    struct timespec deadline = prb_clock_epoch_in(PRB_DAP_GOODBYE_MS * 1e-3);
+    struct timespec deadline = prb_clock_in(PRB_DAP_GOODBYE_MS * 1e-3);
     pthread_mutex_lock(&session->lock);
     while (!session->leaving && prb_dap_queue_is_busy(session))
         if (pthread_cond_timedwait(&session->changed, &session->lock, &deadline) == ETIMEDOUT)

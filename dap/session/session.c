@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/eventfd.h>
 
+#include "base/clock.h"
 #include "dap/attach/ending.h"
 #include "dap/attach/relay.h"
 #include "dap/session/queue.h"
@@ -63,10 +64,10 @@ bool prb_dap_session_run(struct prb_dap_host *host, int in, int out, bool known,
                                       .authorized = known};
     struct prb_error why = {0};
     pthread_mutex_init(&session.lock, NULL);
-    pthread_cond_init(&session.changed, NULL);
-    pthread_cond_init(&session.progress_wake, NULL);
+    prb_clock_cond_init(&session.changed);
+    prb_clock_cond_init(&session.progress_wake);
     for (unsigned worker = 0; worker < PRB_DAP_WORKERS; worker++)
-        pthread_cond_init(&session.work[worker], NULL);
+        prb_clock_cond_init(&session.work[worker]);
     bool good = begin(&session, out, &why);
     if (good) {
         good = prb_dap_session_read(&session, &why);

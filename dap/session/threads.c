@@ -11,7 +11,7 @@ void prb_dap_session_wait(struct prb_dap_session *session, pthread_cond_t *condi
         pthread_cond_wait(condition, &session->lock);
         return;
     }
-    struct timespec until = prb_clock_epoch_in(seconds);
+    struct timespec until = prb_clock_in(seconds);
     pthread_cond_timedwait(condition, &session->lock, &until);
 }
 

@@ -84,7 +84,7 @@ static void send_threads(struct prb_dap_session *session, json_t *these, const j
 
 static bool wait_a_moment(struct prb_dap_watch *watch)
 {
-    struct timespec until = prb_clock_epoch_in(ROUND_MS * 1e-3);
+    struct timespec until = prb_clock_in(ROUND_MS * 1e-3);
     pthread_mutex_lock(&watch->lock);
     while (!watch->ending && !watch->look_now &&
            pthread_cond_timedwait(&watch->changed, &watch->lock, &until) != ETIMEDOUT)
@@ -191,7 +191,7 @@ struct prb_dap_watch *prb_dap_watch_open(struct prb_dap_session *session)
         return NULL;
     watch->session = session;
     pthread_mutex_init(&watch->lock, NULL);
-    pthread_cond_init(&watch->changed, NULL);
+    prb_clock_cond_init(&watch->changed);
     pthread_mutex_init(&watch->children.lock, NULL);
     /* As they were before the client knows that it is attached: threads that start later are
      * reported.  Those without Python are not among the attach's facts. */

@@ -197,7 +197,7 @@ static void on_closed(natsConnection *connection, void *context)
 /* False: it does not come, and libnats may still use the bus. */
 static bool wait_closed(struct prb_bus *bus)
 {
-    struct timespec until = prb_clock_epoch_in(CLOSES);
+    struct timespec until = prb_clock_in(CLOSES);
     int wait = 0;
     pthread_mutex_lock(&bus->lock);
     while (!bus->closed && wait == 0)
@@ -389,7 +389,7 @@ struct prb_bus *prb_bus_open(const struct prb_bus_file *file, const struct prb_b
     if (!bus)
         return PRB_NULL(prb_nomem(err));
     pthread_mutex_init(&bus->lock, NULL);
-    pthread_cond_init(&bus->end, NULL);
+    prb_clock_cond_init(&bus->end);
     bus->event = want->event;
     bus->context = want->context;
     snprintf(bus->inbox, sizeof bus->inbox, "_INBOX%s%s", file->has_class ? "." : "",

@@ -57,6 +57,12 @@ static inline struct timespec prb_clock_timespec_ns(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000u)};
 }
 
+/* So many s from now: pthread_cond_timedwait(3) of a condition that prb_clock_cond_init has made takes this. */
+static inline struct timespec prb_clock_in(double s)
+{
+    return prb_clock_timespec(prb_clock_s() + s);
+}
+
 /* So many s from now, of the epoch's clock: pthread_mutex_timedlock(3), and pthread_cond_timedwait(3)
  * of a condition that prb_clock_cond_init has not made, take this. */
 static inline struct timespec prb_clock_epoch_in(double s)

@@ -135,7 +135,7 @@ static void answer(struct prb_work *work, struct prb_work_item *item)
 static struct prb_work_item *next(struct prb_work *work, bool slow)
 {
     while (!work->ending && !work->waiting[slow].first) {
-        struct timespec until = prb_clock_epoch_in(SWEEP_SECONDS);
+        struct timespec until = prb_clock_in(SWEEP_SECONDS);
         if (pthread_cond_timedwait(&work->more, &work->lock, &until) != ETIMEDOUT)
             continue;
         pthread_mutex_unlock(&work->lock);
@@ -183,7 +183,7 @@ struct prb_work *prb_work_new(const struct prb_serve *serve, const char *const *
         work->waiting[i].last = &work->waiting[i].first;
     work->finished.last = &work->finished.first;
     pthread_mutex_init(&work->lock, NULL);
-    pthread_cond_init(&work->more, NULL);
+    prb_clock_cond_init(&work->more);
     for (; work->worker_count < quick + SLOW; work->worker_count++) {
         struct worker *one = work->workers + work->worker_count;
         *one = (struct worker){.work = work, .slow = work->worker_count >= quick};

@@ -47,7 +47,7 @@ static void on_failed(void *context, const struct prb_error *err) { answered(con
 /* Whether the job ended well in time. */
 static bool await(struct waiting *waiting, uint32_t wait_ms, struct prb_error *err)
 {
-    struct timespec until = prb_clock_epoch_in(wait_ms * 1e-3);
+    struct timespec until = prb_clock_in(wait_ms * 1e-3);
     int late = 0;
     pthread_mutex_lock(&waiting->lock);
     while (!waiting->over && !late)
@@ -70,7 +70,7 @@ bool prb_python_wait(const struct prb_python_request *request, uint32_t wait_ms,
     if (!waiting)
         return prb_fail(err, PRB_NOMEM, "no memory to wait for a job");
     pthread_mutex_init(&waiting->lock, NULL);
-    pthread_cond_init(&waiting->changed, NULL);
+    prb_clock_cond_init(&waiting->changed);
     waiting->references = 2;
     const struct prb_python_sink sink = {on_output, on_done, on_failed, waiting};
     struct prb_python_job *job = prb_python_start(request, &sink, err);
