@@ -91,8 +91,14 @@ static bool find_functions(struct prb_addresses *addresses, struct prb_modules *
     };
     size_t found = 0;
     for (size_t k = 0; k < sizeof homes / sizeof *homes && found < COUNT; k++) {
-        struct prb_elf *elf = homes[k] ? prb_modules_elf(modules, homes[k], NULL) : NULL;
+        struct prb_error why = {0};
+        struct prb_elf *elf = homes[k] ? prb_modules_elf(modules, homes[k], &why) : NULL;
         struct prb_symbol symbols[COUNT];
+        if (homes[k] == in->libc && !elf) {
+            if (err)
+                *err = why;
+            return false;
+        }
         if (elf && !prb_elf_symbols(elf, names, COUNT, symbols, err))
             return false;
         for (size_t i = 0; elf && i < COUNT; i++)

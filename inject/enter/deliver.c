@@ -344,6 +344,9 @@ static bool carry_over(const struct prb_delivery *delivery, struct prb_proc *pro
     if (!prb_fill_memory_file(delivery, proc, descriptor, path, sizeof path) &&
         !prb_target_file(proc, delivery->start ? "-libprobe.so" : ".so", delivery->bytes,
                          delivery->len, file)) {
+        if (errno == EMFILE || errno == ENFILE)
+            return prb_fail_sys(err, errno, "carrying the library into process %d",
+                                (int)prb_proc_pid(proc));
         prb_fail(err, PRB_IO,
                  "the library could not be carried into the root of process %d: neither a memory "
                  "file nor a file in /dev/shm, /tmp or /var/tmp could be made",
@@ -433,6 +436,13 @@ static void leave_alone(struct prb_proc *proc, prb_addr at)
     poke(proc, at + offsetof(struct prb_stub_page, patience), &naps, sizeof naps);
 }
 
+/* The new thread need not wait for a file any longer.  It counts down meanwhile: to be told again until it ends. */
+static void give_up(struct prb_proc *proc, prb_addr at)
+{
+    const uint32_t naps = 1;
+    poke(proc, at + offsetof(struct prb_stub_page, patience), &naps, sizeof naps);
+}
+
 /* Tell the new thread that nobody uses the mapping any more, and wait until it is unmapped.  The
  * new thread cannot know by itself when the borrowed one has left it. */
 static void clear_away(struct prb_proc *proc, const struct prb_borrowed *borrowed, uint64_t mask)
@@ -468,15 +478,16 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
     /* From here on the page may hold anything. */
     const bool fetches = !delivery->path[0] && !page->entry;
     const uint64_t mask = page->block_mask;
-    bool good = mem != NULL, carried = false;
+    bool good = mem != NULL, carried = false, failed = false;
     int64_t begin = prb_clock_ns(), nap = 20000;
     for (;; nap = nap < 1000000 ? nap * 5 / 4 : nap) {
         struct prb_error lost = {0};
         if (!good || !prb_mem_read(mem, at, page, sizeof *page, &lost)) {
-            good = good && prb_fail(err, PRB_GONE,
-                                    "process %d ended or ran another program "
-                                    "meanwhile",
-                                    (int)pid);
+            good = good && !failed &&
+                   prb_fail(err, PRB_GONE,
+                            "process %d ended or ran another program "
+                            "meanwhile",
+                            (int)pid);
             break;
         }
         if (page->step == PRB_STUB_RETURNED && page->created != 0) {
@@ -487,14 +498,16 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
         if (page->progress >= PRB_STUB_DONE) {
             /* Its report is stored before; the copy may have been made in another order. */
             prb_mem_read(mem, at, page, sizeof *page, NULL);
-            good = judge(delivery, page, err);
+            good = !failed && judge(delivery, page, err);
             clear_away(proc, borrowed, mask);
             break;
         }
         if (page->progress == PRB_STUB_WAITS && !carried) {
             carried = true;
-            good = fetches ? carry_over(delivery, proc, at, page->descriptor, &file, err)
-                           : lied(pid, err);
+            if (fetches)
+                failed = !carry_over(delivery, proc, at, page->descriptor, &file, err);
+            else
+                good = lied(pid, err);
             begin = prb_clock_ns();
             continue;
         }
@@ -502,8 +515,10 @@ bool prb_delivery_await(const struct prb_delivery *delivery, struct prb_proc *pr
          * steps before it are immediate. */
         bool loads = page->progress == PRB_STUB_OPENS || (page->progress && !fetches);
         int64_t waited = prb_clock_ns() - begin;
+        if (failed)
+            give_up(proc, at);
         if (waited > (loads ? LOAD_WAIT_S : BEGIN_WAIT_S) * 1000000000ll) {
-            good = overdue(page, pid, carried, err);
+            good = !failed && overdue(page, pid, carried, err);
             break;
         }
         nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);

@@ -2,6 +2,7 @@
  * Modules: the maps of one file grouped, its ELF file opened on first use only (a training process
  * maps hundreds of files, and few of them are ever asked for).
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,10 +124,14 @@ struct prb_elf *prb_modules_elf(struct prb_modules *modules, struct prb_module *
         return module->elf;
     if (module->tried)
         return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "%s could not be opened", module->path));
-    module->tried = true;
-    int fd = prb_proc_open_map(modules->proc, module->first, err);
-    if (fd < 0)
+    struct prb_error why = {0};
+    int fd = prb_proc_open_map(modules->proc, module->first, &why);
+    module->tried = why.sys != EMFILE && why.sys != ENFILE; /* another time there is a descriptor */
+    if (fd < 0) {
+        if (err)
+            *err = why;
         return NULL;
+    }
     PRB_AUTO(prb_elf) struct prb_elf *elf = prb_elf_open(fd, module->path, err);
     if (!elf)
         return NULL;

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from support.injection import thread_names
+from support.injection import thread_names, wait_until
 
 BUILD = os.path.join(os.environ["BUILDDIR"], ".libs")
 AUTO, THREAD, REMOTE_EXEC = range(3)
@@ -335,6 +336,19 @@ def test_a_library_that_cannot_be_loaded(sleeper, tmp_path, test_library):
             inject(sleeper, dll=dll)
         assert dll in caught.value.text
     assert not inject(sleeper).already
+
+
+def test_the_tool_has_no_descriptors_left(sleeper):
+    """Wherever it runs out of them, it says so, and no thread of ours stays in the target to wait for it."""
+    pid, limit = sleeper, resource.RLIMIT_NOFILE
+    for count in range(5, 14):
+        done = subprocess.run([os.environ["PROBING"], str(pid), "inject"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=lambda: resource.setrlimit(limit, (count, count)))
+        if done.returncode == 0:
+            break
+        assert "Too many open files" in done.stderr, (count, done.stderr)
+        wait_until(lambda: "probing" not in thread_names(pid), 20)  # at once, where the machine is not busy; else it has ten seconds
+    assert done.returncode == 0
 
 
 def test_in_another_mount_namespace(run):
