@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from support.injection import wait_until
 from support.rings import Writer, folder_of
 from support.target import DEADLINE, PROBING, TARGETS, probing
 
@@ -41,6 +42,16 @@ class Store:
         out, complaint = child.communicate(timeout=DEADLINE)
         assert child.returncode == 0, complaint
         return out
+
+    def collector_of_its_own(self):
+        """The pid of one that a job had started; it has written its name by then."""
+        lock = self.data / "collector.lock"
+        wait_until(lambda: lock.exists() and lock.read_text().startswith("process "))
+        return int(lock.read_text().split()[1].rstrip(","))
+
+    def end(self, pid):
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: not os.path.exists("/proc/{}".format(pid)))
 
     def files(self):
         return sorted(self.folder.glob("*.db"))

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 
@@ -34,18 +33,6 @@ def profile(target, *options):
     return {stack: int(count) for stack, count in (line.rsplit(" ", 1) for line in done.stdout.splitlines())}, done.stderr
 
 
-def collector_of(store):
-    """The one that the probe had started."""
-    lock = store.data / "collector.lock"
-    wait_until(lambda: lock.exists() and lock.read_text().startswith("process "))
-    return int(lock.read_text().split()[1].rstrip(","))
-
-
-def end(pid):
-    os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: not os.path.exists("/proc/{}".format(pid)))
-
-
 def switches(pid):
     """How often it has waited."""
     return int(task_states(pid)[pid][1])
@@ -62,7 +49,7 @@ def wakes(pid, target):
 def test_from_on_to_off(job, store):
     """The probe has a collector started; its rows say where threads were; off, nobody wakes for it any more."""
     assert probing(job.pid, "config", "probing.pprof=on", check=False).returncode == 0
-    collector = collector_of(store)
+    collector = store.collector_of_its_own()
     try:
         wait_until(lambda: len({row["timestamp"] for row in rows(job.pid)}) >= 2)
         told = rows(job.pid)
@@ -83,14 +70,14 @@ def test_from_on_to_off(job, store):
         assert probing(job.pid, "config", "probing.pprof=off", check=False).returncode == 0
         wait_until(lambda: wakes(collector, job.pid) < on / 2)
     finally:
-        end(collector)
+        store.end(collector)
 
 
 def test_profile_of_it(job, store, tmp_path):
     """`profile` without -d, while it runs and when it has ended; what needs new samples takes them."""
     done = probing(job.pid, "inject", "-P", check=False)
     assert done.returncode == 0 and "release" not in done.stderr
-    collector = collector_of(store)
+    collector = store.collector_of_its_own()
     try:
         wait_until(lambda: rows(job.pid))
         wide, said = profile(job.pid)
@@ -113,7 +100,7 @@ def test_profile_of_it(job, store, tmp_path):
         (file,) = store.files()
         assert profile(file, "--idle")[0] == profile(job.pid, "--idle")[0]
     finally:
-        end(collector)
+        store.end(collector)
 
 
 def test_older_variable(store):
@@ -124,7 +111,7 @@ def test_older_variable(store):
     collector = None
     try:
         job.stdout.readline()
-        collector = collector_of(store)
+        collector = store.collector_of_its_own()
         wait_until(lambda: rows(job.pid))
         assert probing(job.pid, "config", "probing.store").stdout == "on\n"
         on = wakes(collector, job.pid)
@@ -134,7 +121,7 @@ def test_older_variable(store):
         job.kill()
         job.wait(DEADLINE)
         if collector:
-            end(collector)
+            store.end(collector)
 
 
 def test_nothing_is_sampled(job):

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 
 import pytest
 
@@ -27,18 +26,6 @@ def package(tmp_path):
     return folder
 
 
-def collector_of(store):
-    """Its pid; it has written its name by then."""
-    lock = store.data / "collector.lock"
-    wait_until(lambda: lock.exists() and lock.read_text().startswith("process "))
-    return int(lock.read_text().split()[1].rstrip(","))
-
-
-def finish(collector):
-    os.kill(collector, signal.SIGTERM)
-    wait_until(lambda: not os.path.exists("/proc/{}".format(collector)))
-
-
 def test_a_job_that_is_killed(store, package, tmp_path):
     """All of its steps, the variable of each, and what the machine said meanwhile, from the store alone."""
     if not torch_python():
@@ -49,7 +36,7 @@ def test_a_job_that_is_killed(store, package, tmp_path):
         "XDG_RUNTIME_DIR": str(tmp_path), "PROBING_TORCH_PROFILING": "on,exprs=loss@in_a_function"})
     collector = None
     try:
-        collector = collector_of(store)
+        collector = store.collector_of_its_own()
         wait_until(lambda: len(query(target.pid, STEPS)) >= 60)
         wait_until(lambda: len(query(target.pid, "SELECT * FROM memory_usage")) >= 2)
         told = query(target.pid, STEPS)
@@ -58,11 +45,11 @@ def test_a_job_that_is_killed(store, package, tmp_path):
         losses = [loss for loss, _ in eval(target.line())]
     except BaseException:
         if collector:
-            finish(collector)
+            store.end(collector)
         raise
     finally:
         target.end()  # by SIGKILL
-    finish(collector)  # SIGTERM: it drains
+    store.end(collector)  # SIGTERM: it drains
     (file,) = store.files()
     kept = query(file, STEPS)
     assert kept[:len(told)] == told and [row["step"] for row in kept] == list(range(kept[0]["step"], kept[0]["step"] + len(kept)))

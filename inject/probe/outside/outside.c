@@ -23,8 +23,7 @@
 #define TIME_MAX 60 /* s, that it may take */
 #define NAP_NS 20000000
 
-/* Shares our memory until it executes the program, but not our descriptors and handlers. */
-static int run_child(void *context)
+void prb_outside_reset_signals(void)
 {
     static const struct {
         uintptr_t handler;
@@ -33,13 +32,19 @@ static int run_child(void *context)
         uint64_t mask;
     } none;
     static const uint64_t empty;
+    for (int i = 1; i <= LAST_SIGNAL; i++)
+        prb_raw(SYS_rt_sigaction, i, (long)&none, 0, sizeof none.mask, 0, 0);
+    prb_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&empty, 0, sizeof empty, 0, 0);
+}
+
+/* Shares our memory until it executes the program, but not our descriptors and handlers. */
+static int run_child(void *context)
+{
     struct prb_outside *outside = context;
     char *arguments[] = {(char *)"probing",         outside->pid,
                          (char *)"config",          (char *)outside->words[0],
                          (char *)outside->words[1], NULL};
-    for (int i = 1; i <= LAST_SIGNAL; i++)
-        prb_raw(SYS_rt_sigaction, i, (long)&none, 0, sizeof none.mask, 0, 0);
-    prb_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&empty, 0, sizeof empty, 0, 0);
+    prb_outside_reset_signals();
     long fd = prb_raw(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR, 0, 0, 0);
     for (int i = 0; fd >= 0 && i < 3; i++)
         if (fd != i)

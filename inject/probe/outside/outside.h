@@ -20,6 +20,9 @@ struct prb_outside {
 
 /* Unless it runs already.  Any thread; never blocks. */
 void prb_outside_start(struct prb_outside *outside);
+/* In a process that shares our memory until it executes a program: none of the job's handlers runs
+ * there, and no signal is blocked. */
+void prb_outside_reset_signals(void);
 /* In a child after fork(2). */
 void prb_outside_forked(struct prb_outside *outside);
 

@@ -22,12 +22,12 @@
 #include "base/raw.h"
 #include "inject/probe/crash/crash.h"
 #include "inject/probe/libc.h"
+#include "inject/probe/outside/outside.h"
 #include "inject/probe/own_fds.h"
 #include "inject/probe/serve/serve.h"
 #include "inject/probe/settings.h"
 
 #define STACK_BYTES 16384
-#define LAST_SIGNAL 64
 #define START_S 20    /* until it listens */
 #define SAID_MAX 2000 /* bytes of what it says */
 #define NICER 10
@@ -75,21 +75,6 @@ static bool find_program(struct prb_error *err)
 
 /* ---- in the memory of both ---- */
 
-/* A handler of the program must not run here. */
-static void reset_signals(void)
-{
-    static const struct {
-        uintptr_t handler;
-        unsigned long flags;
-        uintptr_t restorer;
-        uint64_t mask;
-    } none;
-    static const uint64_t empty;
-    for (int i = 1; i <= LAST_SIGNAL; i++)
-        PRB_RAW4(SYS_rt_sigaction, i, &none, NULL, sizeof none.mask);
-    PRB_RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &empty, NULL, sizeof empty);
-}
-
 /* It must take no time and no memory from the job. */
 static void step_back(void)
 {
@@ -120,7 +105,7 @@ static int run_server(void *nothing)
 static int run_between(void *nothing)
 {
     (void)nothing;
-    reset_signals();
+    prb_outside_reset_signals();
     long null = PRB_RAW4(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
     if (told < 3) { /* of a program that closed its standard descriptors */
         long high = PRB_RAW3(SYS_fcntl, told, F_DUPFD, 3);
