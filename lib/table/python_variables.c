@@ -49,15 +49,14 @@ static const struct prb_column columns[] = {
 
 PRB_DEFINE_AUTO_PTR(prb_heap, struct prb_heap, prb_heap_free)
 
-static void add_row(struct prb_rows *rows, const struct prb_watched *watched,
+static void add_row(struct prb_rows *rows, int rank, const struct prb_watched *watched,
                     const struct prb_variable_values *values,
                     const struct prb_variable_value *value)
 {
-    pid_t pid = (pid_t)prb_target_info(prb_rows_target(rows))->pid;
     prb_row_begin(rows);
     prb_row_real(rows, value->at);
-    prb_row_int(rows, pid);
-    prb_row_int_unless(rows, prb_process_rank(pid), -1);
+    prb_row_int(rows, prb_target_info(prb_rows_target(rows))->pid);
+    prb_row_int_unless(rows, rank, -1);
     prb_row_int_unless(rows, value->step, -1);
     prb_row_null(rows); /* local_step, global_step, micro_step: of recorded rows */
     prb_row_null(rows);
@@ -311,8 +310,9 @@ static bool watch(struct prb_rows *rows, const struct prb_value *exprs, struct p
     if (!prb_variables_watch(prb_rows_target(rows), watched, count, seconds, rate, clock,
                              prb_rows_in_time, rows, &values, err))
         return false;
+    int rank = prb_process_rank((pid_t)prb_target_info(prb_rows_target(rows))->pid);
     for (size_t i = 0; i < values.count; i++)
-        add_row(rows, watched, &values, &values.items[i]);
+        add_row(rows, rank, watched, &values, &values.items[i]);
     note(rows, watched, count, &values);
     return true;
 }
