@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -154,6 +155,9 @@ static void agent_process(const struct prb_cluster_agent_options *options, int l
     prctl(PR_SET_NAME, "probing-agent");
     if (setpriority(PRIO_PROCESS, 0, (int)prb_fleet_setting(PRB_FLEET_nice)) != 0)
         errno = 0; /* it may be so already */
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1); /* its threads seldom run at a time, and each would keep memory */
+#endif
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
