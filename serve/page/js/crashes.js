@@ -1,6 +1,6 @@
 import { h, Fragment } from "./preact.js";
 import { askJson, at, has, query, records } from "./net.js";
-import { bytes, plain } from "./format.js";
+import { bytes, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { usePolled } from "./polled.js";
 import { state } from "./watch.js";
@@ -12,7 +12,7 @@ import { Empty, Loading, Table, Trouble } from "./parts.js";
 const columns = [
     { name: "When", cell: (one) => h("span", { title: new Date(one.time * 1000).toISOString() }, new Date(one.time * 1000).toLocaleString()) },
     { name: "What", cell: (one) => h("a", { href: link({ target: "file:" + one.file, screen: "crashes" }) }, plain(one.title || one.file, 120)) },
-    { name: "Where", cell: (one) => h("span", { class: "fplace" }, plain(one.where, 120)) },
+    { name: "Where", cell: (one) => h("span", { class: "fplace" }, plainPlace(one.where, 120)) },
     { name: "Process", right: true, cell: (one) => one.pid ?? "" },
     { name: "Ranks", cell: (one) => one.ranks },
     { name: "Alike", right: true, cell: (one) => (one.count > 1 ? one.count : "") },

@@ -39,3 +39,7 @@ export function plain(text, most = 300) {
     const shown = text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (one) => one === "\n" ? "↵" : `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
     return shown.length > most ? shown.slice(0, most) + "…" : shown;
 }
+export function plainPlace(text, most = 160) {
+    const shown = plain(text, Infinity);
+    return shown.length > most ? "…" + shown.slice(-most) : shown;
+}

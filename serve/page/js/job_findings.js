@@ -1,6 +1,6 @@
 import { h } from "./preact.js";
 import { askJson, at } from "./net.js";
-import { count, duration, plain } from "./format.js";
+import { count, duration, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { usePolled, useWatch } from "./polled.js";
 import { ranges } from "./names.js";
@@ -33,7 +33,7 @@ function One({ job, one }) {
             h("span", { class: "quiet" },
                 plain(one.skill, 40),
                 one.alike && `; rank ${ranks[0]}, the others alike`),
-            one.where && h("div", { class: "fplace" }, plain(one.where, 200)),
+            one.where && h("div", { class: "fplace" }, plainPlace(one.where)),
             one.next && h("div", { class: "quiet next" }, plain(one.next, 240)))));
 }
 function List({ job, all, label }) {

@@ -1,5 +1,5 @@
 import { h, Fragment } from "./preact.js";
-import { bytes, count, duration, percent, plain } from "./format.js";
+import { bytes, count, duration, percent, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { frameName, ownFrame } from "./looks.js";
 import { processName, title } from "./names.js";
@@ -82,7 +82,7 @@ function Well({ one }) {
                 good.map((finding) => (h("li", null,
                     h("a", { href: evidence(one, finding) }, plain(finding.finding)),
                     " ",
-                    h("span", { class: "fplace" }, plain(finding.where ?? "", 160))))),
+                    h("span", { class: "fplace" }, plainPlace(finding.where ?? ""))))),
                 !good.length && h("li", { class: "quiet" }, "Nothing was said of it yet.")))));
 }
 function Others({ all }) {

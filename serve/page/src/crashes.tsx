@@ -1,7 +1,7 @@
 // Crashes: the dumps of the crash folder; one opens as a target with the same screens.
 import { h, Fragment } from "./preact.js";
 import { askJson, at, has, query, records } from "./net.js";
-import { bytes, plain } from "./format.js";
+import { bytes, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { usePolled } from "./polled.js";
 import { state } from "./watch.js";
@@ -15,7 +15,7 @@ import type { ScreenProps } from "./main.js";
 const columns: Column<Crash>[] = [
   { name: "When", cell: (one) => <span title={new Date(one.time * 1000).toISOString()}>{new Date(one.time * 1000).toLocaleString()}</span> },
   { name: "What", cell: (one) => <a href={link({ target: "file:" + one.file, screen: "crashes" })}>{plain(one.title || one.file, 120)}</a> },
-  { name: "Where", cell: (one) => <span class="fplace">{plain(one.where, 120)}</span> },
+  { name: "Where", cell: (one) => <span class="fplace">{plainPlace(one.where, 120)}</span> },
   { name: "Process", right: true, cell: (one) => one.pid ?? "" },
   { name: "Ranks", cell: (one) => one.ranks },
   { name: "Alike", right: true, cell: (one) => (one.count > 1 ? one.count : "") },

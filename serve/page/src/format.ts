@@ -44,3 +44,9 @@ export function plain(text: string, most = 300): string {
   );
   return shown.length > most ? shown.slice(0, most) + "…" : shown;
 }
+
+/** The same of a place, whose end says most: "…/train.py:12 in train_step". */
+export function plainPlace(text: string, most = 160): string {
+  const shown = plain(text, Infinity);
+  return shown.length > most ? "…" + shown.slice(-most) : shown;
+}

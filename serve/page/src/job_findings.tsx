@@ -1,7 +1,7 @@
 // What the skills find in the ranks of a job: as `probing -t @JOB skill run` says; a part of the job's overview.
 import { h } from "./preact.js";
 import { askJson, at } from "./net.js";
-import { count, duration, plain } from "./format.js";
+import { count, duration, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { usePolled, useWatch } from "./polled.js";
 import { ranges } from "./names.js";
@@ -53,7 +53,7 @@ function One({ job, one }: { job: RankedJob; one: OfRanks }) {
           {plain(one.skill, 40)}
           {one.alike && `; rank ${ranks[0]}, the others alike`}
         </span>
-        {one.where && <div class="fplace">{plain(one.where, 200)}</div>}
+        {one.where && <div class="fplace">{plainPlace(one.where)}</div>}
         {one.next && <div class="quiet next">{plain(one.next, 240)}</div>}
       </div>
     </li>

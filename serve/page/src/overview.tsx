@@ -1,6 +1,6 @@
 // Overview: what is wrong with my job?  Each process with trouble, worst first, what it is, where, since when; then who is well.
 import { h, Fragment } from "./preact.js";
-import { bytes, count, duration, percent, plain } from "./format.js";
+import { bytes, count, duration, percent, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { frameName, ownFrame } from "./looks.js";
 import { processName, title } from "./names.js";
@@ -98,7 +98,7 @@ function Well({ one }: { one: Watched }) {
         <ul class="plainlist">
           {good.map((finding) => (
             <li>
-              <a href={evidence(one, finding)}>{plain(finding.finding)}</a> <span class="fplace">{plain(finding.where ?? "", 160)}</span>
+              <a href={evidence(one, finding)}>{plain(finding.finding)}</a> <span class="fplace">{plainPlace(finding.where ?? "")}</span>
             </li>
           ))}
           {!good.length && <li class="quiet">Nothing was said of it yet.</li>}

@@ -1,6 +1,6 @@
 // What is said of each process: what the skills find, and what the page sees by itself; the ranks of a job of which the same is said
 // in one.
-import { bytes, clock, duration, plain } from "./format.js";
+import { bytes, clock, duration, plain, plainPlace } from "./format.js";
 import { link } from "./place.js";
 import { frameName, framePlace, ownFrame } from "./looks.js";
 import { ranges, title } from "./names.js";
@@ -75,7 +75,7 @@ function said(one: Watched, finding: Finding): Said {
     skill: finding.skill,
     severity: finding.severity,
     finding: plain(isHang(finding) ? finding.finding.replace(/ for \d+ s/, ` for ${duration(one.since)}`) : finding.finding),
-    where: plain(finding.where ?? "", 200),
+    where: plainPlace(finding.where ?? ""),
     next: plain(finding.next ?? "", 200),
     link: evidence(one, finding),
     since: `since ${clock(isHang(finding) ? Date.now() / 1000 - one.since : seenSince(one, finding))}`,
@@ -116,7 +116,7 @@ function ofProcess(one: Watched): Job {
 export function ofCrash(one: Crash): Job {
   const opened = link({ target: "file:" + one.file, screen: "crashes" });
   const who = one.ranks ? `rank ${one.ranks}` : `process ${one.pid ?? ""}`;
-  const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plain(one.where, 160), next: "", link: opened, since: `at ${clock(one.time)}` };
+  const said = { skill: "crash", severity: "high", finding: plain(one.title, 160), where: plainPlace(one.where), next: "", link: opened, since: `at ${clock(one.time)}` };
   return { key: one.file, name: `${who} crashed`, more: one.count > 1 ? `${one.count} times alike` : one.ranks ? `process ${one.pid}` : "", link: opened, said: [said], ids: [], since: 0, crash: true };
 }
 
