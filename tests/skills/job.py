@@ -3,6 +3,7 @@
 Prints "ready" once the fault is there.
 """
 
+import os
 import sys
 import threading
 import time
@@ -21,13 +22,24 @@ both = threading.Barrier(2)
 def transfer(first, second):
     with first:
         both.wait()
-        if threading.current_thread() is threading.main_thread():
-            ready()
         with second:  # deadlock
             pass
 
 
+def tell_when_it_waits():
+    """A look that begins before that sees the main thread move."""
+    while True:
+        frame = sys._current_frames()[threading.main_thread().ident]
+        with open("/proc/self/task/{}/stat".format(os.getpid())) as stat:
+            state = stat.read().rpartition(")")[2].split()[0]
+        if frame.f_code is transfer.__code__ and left.locked() and right.locked() and state == "S":
+            break
+        time.sleep(0.01)
+    ready()
+
+
 def hang():
+    threading.Thread(target=tell_when_it_waits).start()
     threading.Thread(target=transfer, args=(right, left), name="other", daemon=True).start()
     transfer(left, right)
 
