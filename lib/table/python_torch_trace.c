@@ -26,7 +26,8 @@ static const struct prb_column columns[] = {
     {"duration_ms", PRB_REAL, "ms", "the same"},
     {"time_offset", PRB_REAL, "s", "from the step's begin; NULL: it goes on"},
     {"weight", PRB_INTEGER, "count", "steps that it stands for: one in so many was sampled"},
-    {"gpu_ms", PRB_REAL, "ms", "on the GPU"},
+    {"gpu_ms", PRB_REAL, "ms",
+     "NULL: what a GPU took is known by step, gpu_forward and such of torch_step_timing"},
     {"allocated", PRB_REAL, "MB",
      "in tensors when it ended, by PyTorch's caching allocator of all CUDA devices; NULL: the "
      "program uses none, or another allocator"},
