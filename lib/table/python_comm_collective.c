@@ -137,7 +137,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     prb_torch_names_deinit(&filling.names);
     prb_groups_deinit(&filling.groups);
     good = good && prb_recorded_same(rows, "comm_collective", err);
-    prb_note_unrecorded(rows);
+    prb_note_unrecorded(rows, false);
     return good;
 }
 

@@ -1,6 +1,7 @@
 /* python.stack_samples: what the collector sampled of the target's stacks, while probing.pprof was on. */
 #include "table/shared/host_history.h"
 #include "table/shared/moment_columns.h"
+#include "table/shared/unrecorded.h"
 
 static const struct prb_column columns[] = {
     PRB_MOMENT_COLUMNS,
@@ -20,9 +21,12 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     double latest;
     if (!prb_rows_host(rows, PRB_HOST_STACKS, false, &latest, err))
         return false;
+    char command[PRB_COMMAND_MAX];
     if (latest <= 0)
-        prb_rows_warn(rows, "no stack was sampled: `config probing.pprof=on` has the collector do "
-                            "that, where it may read the process's memory");
+        prb_rows_warn(rows,
+                      "no stack was sampled: `%s config probing.pprof=on` has the collector do "
+                      "that, where it may read the process's memory",
+                      prb_rows_command(rows, command));
     return true;
 }
 

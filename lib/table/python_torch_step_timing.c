@@ -107,7 +107,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     prb_torch_shadows_deinit(&filling.shadows);
     prb_torch_devices_deinit(&filling.devices);
     good = good && prb_recorded_same(rows, PRB_TRACE_STEPS_RING, err);
-    prb_note_unrecorded(rows);
+    prb_note_unrecorded(rows, false);
     return good;
 }
 

@@ -338,7 +338,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
                              put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
     good = good && prb_recorded_same(rows, PRB_TRACE_RING, err);
-    prb_note_unrecorded(rows);
+    prb_note_unrecorded(rows, false);
     return good;
 }
 

@@ -71,7 +71,7 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
     bool good = prb_torch_names_read(rows, false, &filling.names, err) &&
                 prb_recorded_each(rows, PRB_TRACE_RING, PRB_TRACE_COLUMNS, put_row, &filling, err);
     prb_torch_names_deinit(&filling.names);
-    prb_note_unrecorded(rows);
+    prb_note_unrecorded(rows, false);
     return good;
 }
 

@@ -16,7 +16,7 @@ NUMBERS = frozenset((int, float, bool))  # these go into a row as they are
 TAKES = {"integer": "an integer of 64 bits", "real": "a number", "boolean": "true or false", "time": "a time or seconds since the epoch"}
 # SQL has these of its own in the schema python (`probing tables`), or this package writes them.
 RESERVED = frozenset((
-    "backtrace", "comm_collective", "exception", "interpreters", "locals", "memory", "modules", "objects", "objects_diff", "tasks", "threads",
+    "backtrace", "comm_collective", "exception", "interpreters", "locals", "memory", "modules", "objects", "objects_diff", "stack_samples", "tasks", "threads",
     "torch_names", "torch_nccl_flight_record", "torch_nccl_pg_status", "torch_phases", "torch_step_timing", "torch_trace", "torch_trace_events",
     "events", "spans", "steps", "training_logs", "variables",
 ))

@@ -359,8 +359,8 @@ def answers(target, statements, note=""):
 # What only torch.distributed and NCCL can answer (tests/comm).
 ASKED_OF_TORCH = {"comm_metrics", "clock", "torch_nccl_flight_record", "torch_nccl_pg_status", "ras", "ras_ranks", "inflight_ops"}
 # Empty where nothing is recorded (tests/training, tests/comm, tests/store); the others need no exception, no crash (now, or kept in a folder), no task.
-OF_TORCH = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective", "spans"}
-EMPTY = OF_TORCH | {"coll_perf", "proxy_ops", "net_qp", "profiler_counters", "events", "steps", "training_logs", "exception", "crash", "crashes", "tasks"}
+OF_TORCH = {"torch_trace", "torch_trace_events", "torch_step_timing", "comm_collective"}
+EMPTY = OF_TORCH | {"spans", "coll_perf", "proxy_ops", "net_qp", "profiler_counters", "events", "steps", "training_logs", "exception", "crash", "crashes", "tasks"}
 
 
 def test_every_column_of_every_table(start, python, tables, tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ static bool fill_nothing(struct prb_rows *rows, struct prb_error *err)
 static bool fill_spans(struct prb_rows *rows, struct prb_error *err)
 {
     (void)err;
-    prb_note_unrecorded(rows);
+    prb_note_unrecorded(rows, true);
     return true;
 }
 

@@ -71,14 +71,17 @@ static bool is_off(pid_t pid)
            strcasecmp(value, "off") == 0;
 }
 
-void prb_note_unrecorded(struct prb_rows *rows)
+void prb_note_unrecorded(struct prb_rows *rows, bool others)
 {
     char command[PRB_COMMAND_MAX];
     struct prb_target *target = prb_rows_target(rows);
     if (!target || target->info.kind != PRB_TARGET_PROCESS || !prb_proc_exists(target->proc) ||
         rows->count || was_recorded(rows))
         return;
-    bool off = is_off((pid_t)target->info.pid), torch = has_torch(target->proc);
+    bool torch = has_torch(target->proc);
+    if (others && !torch)
+        return;
+    bool off = is_off((pid_t)target->info.pid);
     const char *later = torch ? "" : "; PyTorch is not imported yet: recording begins when it is";
     if (off)
         prb_rows_warn(rows, "recording of PyTorch is off: `%s config " SETTING "=on` turns it on%s",

@@ -9,7 +9,7 @@
 const char *prb_rows_command(struct prb_rows *rows, char out[PRB_COMMAND_MAX]);
 
 /* Of a table that PyTorch's recording fills: a note unless it has rows, or something of PyTorch was
- * recorded. */
-void prb_note_unrecorded(struct prb_rows *rows);
+ * recorded.  others: the program may fill it as well, and none is for one without PyTorch. */
+void prb_note_unrecorded(struct prb_rows *rows, bool others);
 
 #endif
