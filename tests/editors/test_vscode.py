@@ -413,7 +413,8 @@ def test_page(editor, job):
     code.picture("page-session")
     leave(code, job)
     server = code.server.serving()
-    code.page.reload()
+    with code.page.expect_navigation():  # by a command: a window that is torn away loses what it has not yet written
+        code.command("Developer: Reload Window")
     page = code.view("nav.rail")
     code.until("the same screen", lambda: page.locator("h1").inner_text() == "Stacks" and page.locator("ol.frames li", has_text="train.py:").count(), frame=page)
     assert server and code.server.serving() == server
