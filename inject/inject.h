@@ -34,7 +34,7 @@ struct prb_inject_report {
 };
 
 /* The path of the libprobe.so that prb_inject loads by default; for `launch` (LD_PRELOAD).
- * Errors: NOT_FOUND. */
+ * Errors: NOT_FOUND; UNSUPPORTED: this build has none. */
 PRB_API bool prb_inject_library(char *path, size_t size, struct prb_error *err);
 
 /* Load the library.  What is refused is refused before the target is touched, with one cause in

@@ -57,7 +57,8 @@ void prb_doctor_probe(struct prb_doctor *doctor)
     if (prb_inject_library(path, sizeof path, &err))
         prb_doctor_tell(doctor, "probe", PRB_WORKS, "", "%s", path);
     else
-        prb_doctor_tell_error(doctor, "probe", PRB_FAILS, &err);
+        prb_doctor_tell_error(doctor, "probe",
+                              err.code == PRB_UNSUPPORTED ? PRB_LIMITED : PRB_FAILS, &err);
 }
 
 void prb_doctor_server(struct prb_doctor *doctor)

@@ -32,25 +32,6 @@
 
 /* ---- which library ---- */
 
-bool prb_inject_library(char *path, size_t size, struct prb_error *err)
-{
-    /* Installed, in the package and in the build tree; there beside a program that has this library
-     * within itself, too. */
-    static const char *const addresses[] = {"", "probing/", "../lib/probing/", ".libs/"};
-    Dl_info self;
-    char own[PATH_MAX];
-    if (!dladdr((void *)(uintptr_t)prb_inject_library, &self) || !realpath(self.dli_fname, own))
-        return prb_fail(err, PRB_INTERNAL, "the path of this library is not known");
-    int folder = (int)(strrchr(own, '/') - own + 1);
-    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-        int n = snprintf(path, size, "%.*s%slibprobe.so", folder, own, addresses[i]);
-        if (n > 0 && (size_t)n < size && access(path, R_OK) == 0)
-            return true;
-    }
-    prb_fail(err, PRB_NOT_FOUND, "libprobe.so is not beside %s", own);
-    return prb_error_remedy(err, "Install Probing again, or name a library: --dll PATH");
-}
-
 static bool choose_library(const char *wanted, char *out, size_t size, struct prb_error *err)
 {
     char real[PATH_MAX];

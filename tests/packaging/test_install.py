@@ -1,6 +1,7 @@
 """make uninstall takes what make install brought, and nothing of others; configure says what to install."""
 
 import compileall
+import json
 import os
 import shutil
 import subprocess
@@ -60,6 +61,21 @@ def test_without_the_probe(tmp_path):
                           cwd=str(tmp_path), stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=300).stdout
     subprocess.run(["make", "-s", "install-exec-hook", "DESTDIR={}/there".format(tmp_path)], cwd=str(tmp_path), check=True, timeout=300)
     assert {"libprobing.la", "python/native/probing"} <= set(told.split()) and "libprobe" not in told and "nccl" not in told, told
+
+
+def test_doctor_without_the_probe(tmp_path):
+    """It is limited, not broken.  Of a build without the probe there is here the one object that knows it, which comes before that of the library."""
+    configure = os.path.join(os.path.abspath(os.environ["SRCDIR"]), "configure")
+    subprocess.run([configure, "-q", "--disable-probe", "--disable-dependency-tracking"], cwd=str(tmp_path), stdin=subprocess.DEVNULL, check=True, timeout=300)
+    subprocess.run(["make", "-s", "inject/library.lo"], cwd=str(tmp_path), check=True, timeout=300)
+    before = str(tmp_path / "before.so")
+    subprocess.run(["gcc", "-shared", "-Wl,--exclude-libs,ALL", "-o", before, str(tmp_path / "inject" / ".libs" / "library.o"),
+                    os.path.join(BUILDDIR, ".libs", "libprb.a")], check=True, timeout=100)
+    done = subprocess.run([os.environ["PROBING"], "doctor", "-f", "json"], stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=100,
+                          env=dict(os.environ, LD_PRELOAD=before))
+    probe, = [one for one in json.loads(done.stdout) if one["check"] == "probe"]
+    assert probe["state"] == "limited" and probe["text"] == "this build has no probe (configure --disable-probe, the default without glibc)"
+    assert probe["remedy"] == "Looking, queries and profiles work; for inject, eval and debug use a build with the probe"
 
 
 def test_a_library_that_is_missing(tmp_path):
