@@ -1,6 +1,7 @@
 /* Which hosts there are, and what ranks they have: from themselves, else from the roster. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "fleet/ask/nats.h"
@@ -17,7 +18,7 @@ struct finding {
     bool answered, roster; /* the roster: it answered; there is one */
     bool nobody, told;     /* no agent is there; one has told of itself */
     double began, last;    /* s, monotonic: the question; when a host told of itself */
-    double slowest;        /* s that an answer took */
+    double slowest;        /* s that an answer to the question took */
     double server;         /* s since the epoch by the server; 0: not known */
 };
 
@@ -71,15 +72,15 @@ static void take_found(struct finding *finding, const struct prb_bus_message *me
     unsigned number = tag & ~PRB_NATS_KIND;
     struct prb_nats *nats = finding->nats;
     struct prb_nats_host *host = number < nats->count ? nats->hosts[number] : NULL;
-    if ((tag & PRB_NATS_KIND) != PRB_NATS_DOUBT)
-        finding->slowest = prb_clock_s() - finding->began;
     switch (tag & PRB_NATS_KIND) {
     case PRB_NATS_ALL:
+        finding->slowest = prb_clock_s() - finding->began;
         finding->nobody = finding->nobody || message->nobody;
         if (!message->nobody)
             take_entry(finding, message, true);
         break;
     case PRB_NATS_ROSTER:
+        finding->slowest = prb_clock_s() - finding->began;
         finding->answered = true;
         finding->roster =
             !message->nobody && prb_roster_hosts(message, list_host, finding, &finding->server);
@@ -108,13 +109,16 @@ static double patience(const struct finding *finding, double least)
 
 /*
  * Who gives no sign of life is asked all the same, as it may only be slow: its answer counts where
- * it comes while others work on theirs, but here and there it is waited for only once.
+ * it comes while others work on theirs, but here and there it is waited for only once, and no longer
+ * than least behind the last of the others: that is what it costs.
  */
 static bool is_quiet(const struct finding *finding, struct prb_nats_host *host, double now)
 {
     double least = host->was_quiet ? PRB_NATS_QUIET_AGAIN : PRB_NATS_QUIET;
-    host->quiet =
-        host->heard <= 0 && host->began > 0 && now > finding->began + patience(finding, least);
+    double wait = patience(finding, least);
+    if (wait > finding->slowest + least)
+        wait = finding->slowest + least;
+    host->quiet = host->heard <= 0 && host->began > 0 && now > finding->began + wait;
     return host->quiet;
 }
 
@@ -136,6 +140,7 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
     double now = prb_clock_s();
     /* A machine that is slow gets no flood of questions beside. */
     double pause = PRB_NATS_SLICE > finding->slowest ? PRB_NATS_SLICE : finding->slowest;
+    pause = pause < PRB_NATS_QUIET / 2 ? pause : PRB_NATS_QUIET / 2;
     bool found = is_found(nats);
     *waits_out = 0;
     for (size_t i = 0; i < nats->count; i++) {
@@ -162,7 +167,7 @@ static bool doubt_silent(struct finding *finding, size_t *waits_out, struct prb_
     return true;
 }
 
-/* Whether all ranks of the job that is asked for run, by what hosts told; not known of a job that is not named. */
+/* Whether all ranks of the own job that is asked for run, by what hosts told; not known of a job that is not named. */
 static bool is_whole(const struct prb_nats *nats)
 {
     PRB_AUTO(prb_rank_set) struct prb_rank_set ranks = {0};
@@ -171,7 +176,7 @@ static bool is_whole(const struct prb_nats *nats)
     for (size_t i = 0; job && i < nats->count; i++)
         for (size_t k = 0; k < nats->hosts[i]->entry.members.count && nats->hosts[i]->told; k++) {
             const struct prb_fleet_member *one = &nats->hosts[i]->entry.members.items[k];
-            if (strcmp(one->job, job) != 0 || one->ended > 0)
+            if (strcmp(one->job, job) != 0 || one->uid != geteuid() || one->ended > 0)
                 continue;
             world = one->world_size > world ? one->world_size : world;
             if (one->rank < 0 || !prb_rank_set_add(&ranks, one->rank, one->rank))

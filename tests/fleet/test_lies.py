@@ -134,12 +134,13 @@ def test_lies(bus, lie, state):
 class Slow(threading.Thread):
     """An agent of one rank that is not in the roster, and tells of itself so many seconds after it is asked."""
 
-    def __init__(self, bus, rank, seconds):
+    def __init__(self, bus, rank, seconds, uid=None):
         super().__init__(daemon=True)
         self.client, self.seconds = Client(bus.file("agent")), seconds
-        key = "slow{0}-000000000000000{0}".format(rank)
-        self.told = {"v": 1, "host": "slow{}".format(rank), "key": key, "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0, "clock": 1.0,
-                     "members": [dict(member(rank), job="slow")]}
+        uid = os.geteuid() if uid is None else uid
+        key = "slow{}-{:08x}0000000{}".format(rank, uid, rank)
+        self.told = {"v": 1, "host": "slow{}".format(rank), "key": key, "release": "0", "uid": uid, "pid": 1, "started": 1.0, "clock": 1.0,
+                     "members": [dict(member(rank), job="slow", uid=uid)]}
         for subject in ("probing.v1.find", "probing.v1.slow.look.all"):
             self.client.subscribe(subject)
         self.client.refused()
@@ -169,6 +170,87 @@ def test_slow_without_a_roster():
     finally:
         for agent in agents:
             agent.end()
+        one.remove()
+
+
+def test_slow_of_two_users():
+    """Another user's rank in a job of the same name is no rank of this one's, which is not whole without its own."""
+    one, agents = Bus(), []
+    try:
+        one.up()
+        agents += [Slow(one, rank, seconds, uid) for rank, seconds, uid in ((0, 0, os.geteuid()), (1, 0, os.geteuid() + 7), (1, 0.3, os.geteuid()))]
+        done = one.run("-t", "@slow", "--timeout", "0.1", "backtrace", "--json")
+        found = json.loads(done.stdout)["coverage"]
+        assert (found["silent"], found["missing"]) == ("0-1", ""), found
+    finally:
+        for agent in agents:
+            agent.end()
+        one.remove()
+
+
+class Crowd(threading.Thread):
+    """Agents of a rank each that tell of themselves one after the other, as on a machine that is busy, and answer looks at once."""
+
+    def __init__(self, bus, count, world):
+        super().__init__(daemon=True)
+        self.client = Client(bus.file("agent"))
+        self.entries = {"crowd{0}-000000000000000{0}".format(rank): rank for rank in range(count)}
+        self.entries = {key: entry_of(key, rank, world) for key, rank in self.entries.items()}
+        enroll(self.client, self.entries)
+        for subject in ("probing.v1.find", *("probing.v1.lies.look.h." + key for key in self.entries)):
+            self.client.subscribe(subject)
+        self.client.refused()
+        self.start()
+
+    def run(self):
+        for asked in iter(self.client.messages.get, None):
+            key = asked.subject.rpartition(".")[2]
+            if asked.subject == "probing.v1.find":
+                for entry in self.entries.values():
+                    time.sleep(0.04)  # what each is slower by than the one before
+                    self.client.publish(asked.reply, entry)
+            elif asked.body and key in self.entries:
+                headers = {"Probing-Host": key, "Probing-Id": asked.json["id"], "Probing-Part": "1/1"}
+                self.client.publish(asked.reply, reply(asked.json, [self.entries[key]["members"][0]["rank"]]), headers=headers)
+
+    def end(self):
+        self.client.messages.put(None)
+        self.join()
+        self.client.close()
+
+
+def entry_of(key, rank, world):
+    return {"v": 1, "host": key.partition("-")[0], "key": key, "release": "0", "uid": os.geteuid(), "pid": 1, "started": 1.0, "clock": 1.0,
+            "members": [dict(member(rank), world_size=world)]}
+
+
+def test_dead_costs():
+    """A host that is cut off, which the server does not know, costs a look half a second, also where the others are not quick."""
+
+    def look():
+        began = time.monotonic()
+        found = json.loads(one.run("-t", "@lies", "backtrace", "--json").stdout)["coverage"]
+        assert len(found["failed"]) == 5, found  # as the crowd answers
+        return time.monotonic() - began, found["silent"]
+
+    one, crowd, dead = Bus(), None, None
+    try:
+        one.up()
+        crowd = Crowd(one, 5, 6)
+        whole = [look() for _ in range(4)]
+        dead = Client(one.file("agent"))
+        key = "dead-0000000000000006"
+        enroll(dead, {key: entry_of(key, 5, 6)})
+        dead.subscribe("probing.v1.lies.look.h." + key)
+        dead.refused()
+        cut = [look() for _ in range(4)]
+        assert {silent for _, silent in whole} == {""} and {silent for _, silent in cut} == {"5"}, (whole, cut)
+        assert min(cut)[0] - min(whole)[0] <= 0.5, (whole, cut)
+    finally:
+        if dead:
+            dead.close()
+        if crowd:
+            crowd.end()
         one.remove()
 
 
