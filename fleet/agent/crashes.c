@@ -14,10 +14,10 @@
 
 #include "base/file.h"
 #include "fleet/agent/agent.h"
+#include "fleet/agent/told.h"
 #include "fleet/bus/events.h"
 
 #define TOGETHER_MS 200 /* ranks crash together: their dumps are read at once */
-#define SEEN_MAX 65536
 #define FOLDERS_MAX 64
 #define BUDGET 30.0 /* s: nobody waits for it */
 
@@ -35,8 +35,7 @@ struct prb_agent_crashes {
     bool begun; /* the stream is there */
     /* The thread's own. */
     struct prb_fleet_host *host;
-    uint64_t *seen; /* of dumps that were told */
-    size_t seen_count, seen_cap;
+    struct prb_told told;
 };
 
 /* ---- folders ---- */
@@ -68,14 +67,6 @@ static uint64_t hash_of(const char *text)
     for (; *text; text++)
         sum = (sum ^ (unsigned char)*text) * 0x100000001b3u;
     return sum;
-}
-
-static bool was_told(const struct prb_agent_crashes *crashes, uint64_t hash)
-{
-    for (size_t i = 0; i < crashes->seen_count; i++)
-        if (crashes->seen[i] == hash)
-            return true;
-    return false;
 }
 
 static bool begin_stream(struct prb_agent_crashes *crashes)
@@ -121,8 +112,7 @@ static void tell(struct prb_agent_crashes *crashes, const char *job, json_t *dum
         return;
     snprintf(name, sizeof name, "%s %.6f", path, json_number_value(json_object_get(dump, "time")));
     uint64_t hash = hash_of(name);
-    if (was_told(crashes, hash) || crashes->seen_count >= SEEN_MAX ||
-        !PRB_GROW(crashes->seen, crashes->seen_count, crashes->seen_cap))
+    if (prb_told_has(&crashes->told, hash))
         return;
     json_object_set_new(dump, "v", json_integer(1));
     json_object_set_new(dump, "host", json_string(crashes->options->host));
@@ -131,7 +121,7 @@ static void tell(struct prb_agent_crashes *crashes, const char *job, json_t *dum
     PRB_AUTO_FREE char *text = json_dumps(dump, JSON_COMPACT);
     if (!text || !publish(crashes, job, text, hash))
         return;
-    crashes->seen[crashes->seen_count++] = hash;
+    prb_told_add(&crashes->told, hash); /* without memory it is told again */
     prb_log_file_add(crashes->options->log, "crash of rank %d of %s, process %d: %.200s (%.300s)",
                      (int)json_integer_value(json_object_get(dump, "rank")), job,
                      (int)json_integer_value(json_object_get(dump, "pid")), title, path);
@@ -163,12 +153,15 @@ static void look(struct prb_agent_crashes *crashes, const struct prb_fleet_membe
     struct prb_error err = {0};
     if (!begin_stream(crashes))
         return; /* once the bus is there */
+    prb_told_look(&crashes->told);
     bool good = prb_fleet_host_remember(crashes->host, ranks, &err) &&
                 prb_fleet_host_look(crashes->host, &err);
     for (size_t i = 0; good && i < ranks->count; i++)
         if (!i || strcmp(ranks->items[i].job, ranks->items[i - 1].job) != 0)
             good = look_at(crashes, ranks->items[i].job, &err);
-    if (!good)
+    if (good)
+        prb_told_looked(&crashes->told);
+    else
         prb_log_file_add(crashes->options->log, "crash dumps: %s", err.text);
     prb_fleet_host_rest(crashes->host);
 }
@@ -284,7 +277,7 @@ void prb_agent_crashes_free(struct prb_agent_crashes *crashes)
     prb_fleet_members_deinit(&crashes->ranks);
     pthread_rwlock_destroy(&crashes->bus_lock);
     pthread_mutex_destroy(&crashes->lock);
-    free(crashes->seen);
+    prb_told_deinit(&crashes->told);
     free(crashes);
 }
 
