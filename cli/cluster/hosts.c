@@ -189,12 +189,15 @@ static bool ranks(const struct prb_run *run, const struct prb_cluster_hosts *hos
     return end(&list, err);
 }
 
+/* Of a job's ranks that run: one all of whose ranks have ended is none that can be asked. */
 static bool is_first(const struct prb_cluster_hosts *hosts, size_t host, size_t member)
 {
     const struct prb_fleet_member *of = &hosts->items[host].members[member];
+    if (of->ended > 0)
+        return false;
     for (size_t i = 0; i <= host; i++)
         for (size_t k = 0; k < (i == host ? member : hosts->items[i].count); k++)
-            if (same_job(&hosts->items[i].members[k], of))
+            if (same_job(&hosts->items[i].members[k], of) && hosts->items[i].members[k].ended <= 0)
                 return false;
     return true;
 }

@@ -115,7 +115,8 @@ static const char *const header_names[] = {
 struct prb_bus {
     natsConnection *connection;
     struct prb_nkey key;
-    char inbox[40]; /* what replies to us are sent below */
+    const char *class; /* of the bus file; "": it does not say */
+    char inbox[40];    /* what replies to us are sent below */
     void (*event)(void *context, enum prb_bus_event event, const char *text);
     void *context;
     pthread_mutex_t lock;
@@ -213,6 +214,11 @@ bool prb_bus_check(struct prb_bus *bus, struct prb_error *err)
     bool refused = bus->refused[0];
     if (refused)
         prb_fail(err, PRB_PERMISSION, "the bus refuses: %s", bus->refused);
+    if (refused && *bus->class && strstr(bus->refused, "ermissions "))
+        prb_error_remedy(err,
+                         "the bus file is of class %s: to look takes the file look, to act "
+                         "control, to run code eval; --bus FOLDER takes each as it is needed",
+                         bus->class);
     bus->refused[0] = '\0';
     pthread_mutex_unlock(&bus->lock);
     return !refused;
@@ -392,8 +398,8 @@ struct prb_bus *prb_bus_open(const struct prb_bus_file *file, const struct prb_b
     prb_clock_cond_init(&bus->end);
     bus->event = want->event;
     bus->context = want->context;
-    snprintf(bus->inbox, sizeof bus->inbox, "_INBOX%s%s", file->has_class ? "." : "",
-             file->has_class ? prb_bus_class_name(file->class) : "");
+    bus->class = file->has_class ? prb_bus_class_name(file->class) : "";
+    snprintf(bus->inbox, sizeof bus->inbox, "_INBOX%s%s", *bus->class ? "." : "", bus->class);
     const char *server = file->servers[0];
     natsStatus status = nats.natsOptions_Create(&options);
     TRY(status, set_all(bus, file, want, tls, options));

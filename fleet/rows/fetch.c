@@ -176,7 +176,7 @@ static bool take_notes(struct prb_rows_source *source, struct prb_db *db, struct
     }
     char others[40] = "";
     if (more > 1)
-        snprintf(others, sizeof others, " (and %zu other ranks)", more - 1);
+        snprintf(others, sizeof others, " (and %zu other rank%s)", more - 1, more == 2 ? "" : "s");
     if (more)
         prb_db_warn(db, "rank %d: %.*s%s", rank, len, first, others);
     return true;

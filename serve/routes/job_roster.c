@@ -110,6 +110,20 @@ static json_t *job_json(const struct seat *seats, size_t count, size_t first, si
     return told;
 }
 
+/* Without jobs all of whose ranks have ended: whoever asks `@NAME` hears that there is none. */
+static void leave_over(struct seat *seats, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end; i < *count; i = end) {
+        bool runs = false;
+        for (end = i; end < *count && same_job(seats[end].member, seats[i].member); end++)
+            runs = runs || seats[end].member->ended <= 0;
+        for (; runs && i < end; i++)
+            seats[kept++] = seats[i];
+    }
+    *count = kept;
+}
+
 json_t *prb_serve_jobs(const struct prb_serve *serve, const char *name, struct prb_error *err)
 {
     PRB_AUTO(prb_cluster_hosts) struct prb_cluster_hosts hosts = {0};
@@ -118,6 +132,7 @@ json_t *prb_serve_jobs(const struct prb_serve *serve, const char *name, struct p
     if (!prb_cluster_hosts(NULL, &hosts, err) ||
         !take_seats(serve, &hosts, name, &seats, &count, err))
         return NULL;
+    leave_over(seats, &count);
     json_t *jobs = json_array();
     for (size_t i = 0; i < count;) {
         /* Of the jobs of one name each user sees the own one: whoever asks `@NAME` gets that. */

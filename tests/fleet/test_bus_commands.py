@@ -15,6 +15,7 @@ import pytest
 from bus import PROBING, missing
 from conftest import BUDGET, DEADLINE
 from hosts import can
+from support.injection import wait_until
 from test_agents import Cluster
 from test_looking import PROGRAM
 
@@ -162,3 +163,28 @@ def test_nobody_reads(job):
         done = subprocess.run([*job.hosts.hub.enter, PROBING, "--timeout", str(BUDGET), "-t", "@job", "tables"], stdout=out, stderr=subprocess.PIPE,
                               stdin=subprocess.DEVNULL, timeout=DEADLINE, env=job.bus.environment)
     assert (done.returncode in (-signal.SIGPIPE, 128 + signal.SIGPIPE), done.stderr) == (True, b""), done.returncode
+
+
+def test_a_job_that_is_over(bus, start_ranks):
+    """It is in no list of jobs, as it cannot be asked; its host still says that its rank is gone."""
+    gone, stays = start_ranks(1, "gone"), start_ranks(1, "stays")
+    assert bus.run("cluster", "attach").returncode == 0
+    environment = dict(bus.environment, PROBING_STORE="off", XDG_RUNTIME_DIR=tempfile.mkdtemp(prefix="run-"))
+
+    def listed():
+        table = [line.split()[0] for line in bus.run("cluster", "jobs").stdout.splitlines()[1:]]
+        told = subprocess.run(["curl", "-s", "--unix-socket", path, "http://probing/api/v1/jobs"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE)
+        return table, ["@" + one["id"] for one in json.loads(told.stdout.decode())["jobs"]]
+
+    with subprocess.Popen([PROBING, "serve", "--unix"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8", env=environment) as server:
+        try:
+            path = server.stdout.readline().split()[-1]
+            assert all({"@" + gone.name, "@" + stays.name} <= set(one) for one in listed()), listed()
+            gone.end()
+            wait_until(lambda: "gone" in [line.split()[-1] for line in bus.run("cluster", "ranks").stdout.splitlines() if gone.name in line])
+            assert all("@" + gone.name not in one and "@" + stays.name in one for one in listed()), listed()
+            assert 'there is no job "{}"'.format(gone.name) in bus.run("-t", "@" + gone.name, "list").stderr
+        finally:
+            server.terminate()
+            bus.run("cluster", "detach")
+            shutil.rmtree(environment["XDG_RUNTIME_DIR"])

@@ -71,3 +71,16 @@ def test_what_threads_may_use_stays_at_the_end():
         assert done.returncode == 0, done.stderr
     finally:
         bus.remove()
+
+
+@pytest.mark.parametrize("name, words", [("agent", ["backtrace"]), ("look", ["eval", "1"])])
+def test_a_file_of_another_class(bus, start_ranks, name, words):
+    """What is refused says which file it takes."""
+    job = start_ranks(1)
+    bus.run("cluster", "attach", "--allow", "eval")
+    try:
+        done = bus.run("--bus", os.path.join(bus.folder, name), "-t", "@" + job.name, *words)
+    finally:
+        bus.run("cluster", "detach")
+    assert done.returncode == 5 and "the bus refuses: Permissions Violation" in done.stderr, done
+    assert "the bus file is of class {}: to look takes the file look, to act control, to run code eval".format(name) in done.stderr, done.stderr

@@ -153,6 +153,7 @@ def test_promised_and_upstream(start_ranks, ask, sql):
     assert done.json["coverage"]["answered"] == "0-1"
     off = "`probing -t @{} config probing.torch.profiling=on` turns it on".format(job.name)
     assert done.err.count("recording of PyTorch is off") == done.err.count(off) == ("torch_trace" in sql), done.err
+    assert done.err.count(" (and 1 other rank)") == done.err.count("note: rank 0: "), done.err
     if "global" in sql:
         assert {row["_rank"] for row in done.json["rows"]} == {0, 1}
 
