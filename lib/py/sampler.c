@@ -6,7 +6,7 @@
  * each, refreshes again; where the bytes are the same nothing needs a second walk, where they
  * differ the second walk must give the same chain, or that thread is tried again.  A stack that was
  * proven remains so while its bytes read the same (for a thread that does not move, the last sample
- * was the first of the two readings), and while its thread did not have the GIL (threads.c): then
+ * was the first of the two readings), and while its thread did not have the GIL (sampler_threads.c): then
  * it is not even read.
  */
 #include "py/sampler.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "proc/same_cpu.h"
-#include "py/sampler_slots.h"
+#include "py/sampler_threads.h"
 
 /* One reading touches a thread's state and the last frames of its stack.  Of many, each would begin
  * and forget small units as stacks grow and shrink: it has whole pages. */

@@ -1,85 +1,10 @@
 /*
- * Which interpreters and threads there are: their lists, what is remembered of each thread (slots),
- * and which threads cannot have moved since the last sample.
+ * Which interpreters and threads there are: their lists, and which threads cannot have moved since
+ * the last sample.
  */
-#include <string.h>
+#include "py/sampler_threads.h"
 
-#include "py/sampler_slots.h"
-
-/* ---- slots ---- */
-
-static void slot_free(struct prb_sampler_slot *slot)
-{
-    if (!slot)
-        return;
-    prb_view_free(slot->view);
-    prb_walk_deinit(&slot->walk[0]);
-    prb_walk_deinit(&slot->walk[1]);
-    free(slot);
-}
-
-void prb_sampler_slots_free(struct prb_sampler *sampler)
-{
-    for (size_t i = 0; sampler->slots && i < sampler->capacity; i++)
-        slot_free(sampler->slots[i]);
-    free(sampler->slots);
-}
-
-static struct prb_sampler_slot **slot_place(struct prb_sampler_slot **slots, size_t capacity,
-                                            prb_addr tstate)
-{
-    size_t i = (size_t)((tstate >> 4) * 0x9e3779b97f4a7c15u >> 20) & (capacity - 1);
-    while (slots[i] && slots[i]->tstate != tstate)
-        i = (i + 1) & (capacity - 1);
-    return &slots[i];
-}
-
-/* Rehash into capacity places, leaving out the slots of threads that ended. */
-static bool rehash(struct prb_sampler *sampler, size_t capacity)
-{
-    struct prb_sampler_slot **slots = calloc(capacity, sizeof *slots);
-    if (!slots)
-        return false;
-    sampler->used = 0;
-    for (size_t i = 0; i < sampler->capacity; i++) {
-        struct prb_sampler_slot *slot = sampler->slots[i];
-        if (slot && slot->seen + 1 >= sampler->number) {
-            *slot_place(slots, capacity, slot->tstate) = slot;
-            sampler->used++;
-        } else {
-            slot_free(slot);
-        }
-    }
-    free(sampler->slots);
-    sampler->slots = slots;
-    sampler->capacity = capacity;
-    return true;
-}
-
-static struct prb_sampler_slot *slot_for(struct prb_sampler *sampler, prb_addr tstate,
-                                         struct prb_error *err)
-{
-    struct prb_sampler_slot **place = slot_place(sampler->slots, sampler->capacity, tstate);
-    if (*place)
-        return *place;
-    if ((sampler->used + 1) * 2 > sampler->capacity) {
-        if (!rehash(sampler, sampler->capacity) || ((sampler->used + 1) * 2 > sampler->capacity &&
-                                                    !rehash(sampler, sampler->capacity * 2)))
-            return PRB_NULL(prb_nomem(err));
-        place = slot_place(sampler->slots, sampler->capacity, tstate);
-    }
-    struct prb_sampler_slot *slot = calloc(1, sizeof *slot);
-    if (!slot || !(slot->view = prb_view_new(sampler->py->mem, sampler->unit, err))) {
-        if (!slot)
-            prb_nomem(err);
-        free(slot);
-        return NULL;
-    }
-    slot->tstate = tstate;
-    slot->cold = true;
-    sampler->used++;
-    return *place = slot;
-}
+#include <stdlib.h>
 
 /* ---- interpreters ---- */
 
@@ -295,12 +220,6 @@ void prb_sampler_forget_gil(struct prb_sampler *sampler)
     sampler->active_only = false;
 }
 
-static const struct prb_sampler_slot *holder_of(const struct prb_sampler *sampler,
-                                                const struct prb_gil_note *note)
-{
-    return *slot_place(sampler->slots, sampler->capacity, note->last_holder);
-}
-
 static void find_unmoved_threads(struct prb_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->capacity; i++)
@@ -313,7 +232,7 @@ static void find_unmoved_threads(struct prb_sampler *sampler)
         const struct prb_gil_note *note = note_gil(sampler, interp);
         if (!note || !note->kept || sampler->number % READ_ALL_EVERY == 0)
             continue;
-        const struct prb_sampler_slot *last = holder_of(sampler, note);
+        const struct prb_sampler_slot *last = prb_sampler_slot_find(sampler, note->last_holder);
         for (size_t i = 0; last && i < sampler->capacity; i++) {
             struct prb_sampler_slot *slot = sampler->slots[i];
             if (slot && slot->head.interp == interp->addr)
@@ -376,7 +295,8 @@ bool prb_sampler_others_unmoved(struct prb_sampler *sampler)
         sampler->result.interpreter_count != 1 || sampler->result.interpreters[0].addr != interp)
         return false;
     const struct prb_gil_note *note = note_gil(sampler, &sampler->result.interpreters[0]);
-    const struct prb_sampler_slot *last = note && note->kept ? holder_of(sampler, note) : NULL;
+    const struct prb_sampler_slot *last =
+        note && note->kept ? prb_sampler_slot_find(sampler, note->last_holder) : NULL;
     if (!last || !list_word(sampler, interp, PRB_F_interp_threads_head, &first) ||
         first != sampler->result.threads[0].tstate)
         return false;
@@ -399,7 +319,7 @@ static bool list_threads(struct prb_sampler *sampler, size_t interpreter, bool *
     while (tstate) {
         if (result->thread_count >= PRB_THREADS_MAX)
             return prb_fail(err, PRB_CORRUPT, "more than %d threads", PRB_THREADS_MAX);
-        struct prb_sampler_slot *slot = slot_for(sampler, tstate, err);
+        struct prb_sampler_slot *slot = prb_sampler_slot_for(sampler, tstate, err);
         if (!slot)
             return false;
         if (!in_list(sampler, slot, interp)) {
