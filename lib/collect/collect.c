@@ -11,6 +11,7 @@
 #include "base/index.h"
 #include "base/real.h"
 #include "collect/parts.h"
+#include "profile/kept.h"
 #include "store/folder.h"
 #include "store/keep.h"
 
@@ -166,7 +167,7 @@ static bool look(struct state *state)
 static int look_pause(struct state *state)
 {
     state->random = prb_hash_words(state->random, 1);
-    return (int)(PRB_COLLECT_LOOK * 1000 * (0.5 + (double)(state->random >> 11) * 0x1p-53));
+    return (int)(1000 / PRB_KEPT_RATE * (0.5 + (double)(state->random >> 11) * 0x1p-53));
 }
 
 static bool wait_for_turn(struct state *state)

@@ -148,8 +148,6 @@ void prb_collect_gil_free(struct prb_collect_gil *gil);
 
 /* ---- stacks.c: where they are ---- */
 
-#define PRB_COLLECT_LOOK 0.1 /* s, between two looks at who wishes them: on average */
-
 /* One look at each process that wants_stacks.  False: there is none. */
 bool prb_collect_stacks_look(const struct prb_collection *collection);
 /* Begin to look where it is wished; write rows of what was counted when it is time.  last: the

@@ -13,19 +13,24 @@
 static const struct {
     enum prb_ring_setting setting;
     enum prb_store_wish wish;
-    double unit;
 } wishes[] = {
-    {PRB_RING_RETENTION, PRB_STORE_WISH_SECONDS, 1e-3},
-    {PRB_RING_STORE_RAW, PRB_STORE_WISH_RAW, 1e-3},
-    {PRB_RING_STORE_MINUTES, PRB_STORE_WISH_MINUTES, 1e-3},
-    {PRB_RING_STORE_MEMORY, PRB_STORE_WISH_MEMORY, 1},
+    {PRB_RING_RETENTION, PRB_STORE_WISH_SECONDS},
+    {PRB_RING_STORE_RAW, PRB_STORE_WISH_RAW},
+    {PRB_RING_STORE_MINUTES, PRB_STORE_WISH_MINUTES},
+    {PRB_RING_STORE_MEMORY, PRB_STORE_WISH_MEMORY},
 };
+
+/* s, bytes, 1: on; negative: nobody gave it. */
+static double value_of(const struct prb_collected *process, enum prb_ring_setting setting)
+{
+    return prb_ring_setting_value(setting, process->settings[setting]);
+}
 
 static bool tell_file(const struct prb_collected *process, bool *changed_out)
 {
     struct prb_store_file *file = process->file;
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
-        double wished = (double)process->settings[wishes[i].setting] * wishes[i].unit;
+        double wished = value_of(process, wishes[i].setting);
         if (wished < 0 || wished == prb_store_wish(file, wishes[i].wish))
             continue;
         *changed_out = true;
@@ -50,14 +55,14 @@ static void take_samples(struct prb_collected *process)
     static const enum prb_ring_setting settings[] = {[PRB_COLLECT_CPU] = PRB_RING_CPU_INTERVAL,
                                                      [PRB_COLLECT_GPU] = PRB_RING_GPU_INTERVAL};
     for (size_t i = 0; i < PRB_COLLECT_WHATS; i++) {
-        int64_t ms = process->settings[settings[i]];
-        double seconds = ms >= 0 ? (double)ms / 1e3 : of_environment((enum prb_collect_what)i);
+        double seconds = value_of(process, settings[i]);
+        if (seconds < 0)
+            seconds = of_environment((enum prb_collect_what)i);
         process->seconds[i] = seconds > 0 && seconds < SECONDS_MIN ? SECONDS_MIN : seconds;
     }
-    int64_t gil = process->settings[PRB_RING_GIL];
+    double gil = value_of(process, PRB_RING_GIL), pprof = value_of(process, PRB_RING_PPROF);
     process->wants_gil = process->seconds[PRB_COLLECT_CPU] > 0 &&
                          (gil >= 0 ? gil > 0 : prb_words_is_on(getenv("PROBING_GIL")));
-    int64_t pprof = process->settings[PRB_RING_PPROF];
     process->wants_stacks = pprof >= 0 ? pprof > 0 : prb_words_is_on(getenv("PROBING_PPROF"));
     if (!process->wants_gil) {
         prb_collect_gil_free(process->gil);

@@ -9,9 +9,9 @@
 #include "collect/parts.h"
 #include "probing.h"
 #include "profile/format/format.h"
+#include "profile/kept.h"
 
 #define AGAIN 10.0      /* s: until one that could not be sampled is tried again */
-#define WRITE 10.0      /* s: between two writings of what was counted */
 #define NODES_MAX 50000 /* stacks that are known at a time; then all are forgotten */
 #define FRAMES_MAX 256  /* of a stack in a row: a deeper one loses its outermost frames */
 
@@ -71,7 +71,7 @@ void prb_collect_stacks_free(struct prb_collect_stacks *stacks)
 
 static void start(struct prb_collect_stacks *stacks, pid_t pid, double time)
 {
-    const struct prb_profiler_options options = {.rate = 1 / PRB_COLLECT_LOOK, .states = true};
+    const struct prb_profiler_options options = {.rate = PRB_KEPT_RATE, .states = true};
     stacks->opened = time;
     stacks->profiler = prb_profiler_new(&options, NULL);
     if (stacks->profiler && !prb_profiler_add(stacks->profiler, pid, NULL))
@@ -184,7 +184,7 @@ void prb_collect_stacks(struct prb_collected *process, double time, double now, 
     if (!stacks && !(stacks = process->stacks = calloc(1, sizeof *stacks)))
         return;
     last = last || !process->wants_stacks;
-    if (stacks->profiler && (last || time >= stacks->written + WRITE)) {
+    if (stacks->profiler && (last || time >= stacks->written + PRB_KEPT_SECONDS)) {
         write_counts(process, now);
         stacks->written = time;
         if (last || prb_profiler_profile(stacks->profiler)->node_count > NODES_MAX)

@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "profile/collapsed.h"
+#include "profile/kept.h"
 
-#define RATE 10    /* samples a second (collect/stacks.c) */
-#define WRITTEN 10 /* s that a row stands for, at most */
 #define FRESH 30.0 /* s: newer rows are of a process that is sampled now */
 
 struct taking {
@@ -72,8 +71,9 @@ struct prb_profile *prb_profile_kept(struct prb_db *db, enum prb_profile_mode mo
              "FROM python.stack_samples WHERE %s GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4",
              wanted[mode]);
     PRB_AUTO(prb_profile)
-    struct prb_profile *profile = prb_profile_of_folded(mode, RATE, taking.from - WRITTEN,
-                                                        taking.to - taking.from + WRITTEN, err);
+    struct prb_profile *profile =
+        prb_profile_of_folded(mode, PRB_KEPT_RATE, taking.from - PRB_KEPT_SECONDS,
+                              taking.to - taking.from + PRB_KEPT_SECONDS, err);
     taking.profile = profile;
     return profile && prb_db_query(db, sql, take_stack, &taking, err) ? PRB_STEAL(profile) : NULL;
 }

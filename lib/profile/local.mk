@@ -1,5 +1,5 @@
 libprb_la_SOURCES += %D%/profile.h %D%/profile.c %D%/collapsed.h %D%/collapsed.c \
-	%D%/saved.h %D%/saved.c %D%/packed.h %D%/pack.c %D%/add.c %D%/calls.c %D%/flame.c %D%/kept.c %D%/label.c %D%/root.c %D%/timeline.c
+	%D%/saved.h %D%/saved.c %D%/packed.h %D%/pack.c %D%/add.c %D%/calls.c %D%/flame.c %D%/kept.h %D%/kept.c %D%/label.c %D%/root.c %D%/timeline.c
 libprb_la_SOURCES += %D%/format/format.h %D%/format/format.c \
 	%D%/format/flamegraph.h
 # One file a format, in the order of the help; the first is the one without --format.

@@ -49,18 +49,21 @@ bool prb_ring_about_read(int folder, struct prb_ring_about *out);
  * "KEY NUMBER". */
 #define PRB_RING_SETTINGS "settings.ring-about"
 enum prb_ring_setting {
-    PRB_RING_CPU_INTERVAL, /* ms, as all times here */
+    PRB_RING_CPU_INTERVAL,
     PRB_RING_GPU_INTERVAL,
     PRB_RING_RETENTION,
     PRB_RING_STORE_RAW,
     PRB_RING_STORE_MINUTES,
-    PRB_RING_STORE_MEMORY, /* bytes */
-    PRB_RING_GIL,          /* 1: on */
-    PRB_RING_PPROF,        /* the same */
+    PRB_RING_STORE_MEMORY,
+    PRB_RING_GIL,
+    PRB_RING_PPROF,
     PRB_RING_SETTINGS_COUNT
 };
-extern const char *const prb_ring_setting_keys[PRB_RING_SETTINGS_COUNT];
-/* Of each, -1: nobody gave it. */
+const char *prb_ring_setting_key(enum prb_ring_setting setting);
+/* The file's number of a value (s, bytes, 1: on), and back; negative: nobody gave it. */
+int64_t prb_ring_setting_number(enum prb_ring_setting setting, double value);
+double prb_ring_setting_value(enum prb_ring_setting setting, int64_t number);
+/* The number of each. */
 void prb_ring_settings_read(int folder, int64_t out[PRB_RING_SETTINGS_COUNT]);
 /* All at once, in place of those before. */
 bool prb_ring_settings_write(int folder, const int64_t values[PRB_RING_SETTINGS_COUNT]);

@@ -9,16 +9,33 @@
 #define TEXT_MAX 4096
 #define NUMBER_MAX (INT64_C(1) << 60)
 
-const char *const prb_ring_setting_keys[PRB_RING_SETTINGS_COUNT] = {
-    [PRB_RING_CPU_INTERVAL] = "probing.cpu.sample_interval",
-    [PRB_RING_GPU_INTERVAL] = "probing.gpu.sample_interval",
-    [PRB_RING_RETENTION] = "probing.retention_days",
-    [PRB_RING_STORE_RAW] = "probing.store_raw",
-    [PRB_RING_STORE_MINUTES] = "probing.store_minutes",
-    [PRB_RING_STORE_MEMORY] = "probing.store_memory",
-    [PRB_RING_GIL] = "probing.gil",
-    [PRB_RING_PPROF] = "probing.pprof",
+#define MS 1e-3
+
+static const struct {
+    const char *key;
+    double unit; /* of the file's number */
+} settings[PRB_RING_SETTINGS_COUNT] = {
+    [PRB_RING_CPU_INTERVAL] = {"probing.cpu.sample_interval", MS},
+    [PRB_RING_GPU_INTERVAL] = {"probing.gpu.sample_interval", MS},
+    [PRB_RING_RETENTION] = {"probing.retention_days", MS},
+    [PRB_RING_STORE_RAW] = {"probing.store_raw", MS},
+    [PRB_RING_STORE_MINUTES] = {"probing.store_minutes", MS},
+    [PRB_RING_STORE_MEMORY] = {"probing.store_memory", 1},
+    [PRB_RING_GIL] = {"probing.gil", 1},
+    [PRB_RING_PPROF] = {"probing.pprof", 1},
 };
+
+const char *prb_ring_setting_key(enum prb_ring_setting setting) { return settings[setting].key; }
+
+int64_t prb_ring_setting_number(enum prb_ring_setting setting, double value)
+{
+    return value < 0 ? -1 : (int64_t)(value / settings[setting].unit + 0.5);
+}
+
+double prb_ring_setting_value(enum prb_ring_setting setting, int64_t number)
+{
+    return number < 0 ? -1 : (double)number * settings[setting].unit;
+}
 
 void prb_ring_settings_read(int folder, int64_t out[PRB_RING_SETTINGS_COUNT])
 {
@@ -33,8 +50,8 @@ void prb_ring_settings_read(int folder, int64_t out[PRB_RING_SETTINGS_COUNT])
         size_t key = strcspn(line, " ");
         long long number = line[key] ? strtoll(line + key, NULL, 10) : -1;
         for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
-            if (strlen(prb_ring_setting_keys[i]) == key && number >= 0 && number < NUMBER_MAX &&
-                memcmp(prb_ring_setting_keys[i], line, key) == 0)
+            if (strlen(settings[i].key) == key && number >= 0 && number < NUMBER_MAX &&
+                memcmp(settings[i].key, line, key) == 0)
                 out[i] = number;
     }
 }
@@ -45,7 +62,7 @@ bool prb_ring_settings_write(int folder, const int64_t values[PRB_RING_SETTINGS_
     PRB_AUTO(prb_buf) struct prb_buf text = {0};
     for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++)
         if (values[i] >= 0)
-            prb_buf_addf(&text, "%s %" PRId64 "\n", prb_ring_setting_keys[i], values[i]);
+            prb_buf_addf(&text, "%s %" PRId64 "\n", settings[i].key, values[i]);
     if (!prb_buf_ok(&text))
         return false;
     unlinkat(folder, new, 0);

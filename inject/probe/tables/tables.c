@@ -45,11 +45,10 @@ static void tell_settings(void)
 {
     int64_t values[PRB_RING_SETTINGS_COUNT];
     bool any = false;
-    for (size_t i = 0; i < PRB_RING_SETTINGS_COUNT; i++) {
-        const char *key = prb_ring_setting_keys[i];
-        double number = prb_settings_given(key) ? prb_settings_number(key, -1) : -1;
-        bool is_time = i != PRB_RING_STORE_MEMORY && i != PRB_RING_GIL && i != PRB_RING_PPROF;
-        values[i] = number < 0 ? -1 : (int64_t)(is_time ? number * 1e3 + 0.5 : number);
+    for (enum prb_ring_setting i = 0; i < PRB_RING_SETTINGS_COUNT; i++) {
+        const char *key = prb_ring_setting_key(i);
+        values[i] =
+            prb_ring_setting_number(i, prb_settings_given(key) ? prb_settings_number(key, -1) : -1);
         any = any || values[i] >= 0;
     }
     bool same = was_told ? memcmp(values, told, sizeof told) == 0 : !any;
