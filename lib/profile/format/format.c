@@ -22,26 +22,22 @@ static const struct prb_profile_format *const formats[] = {
 
 const struct prb_profile_format *const *prb_profile_formats(void) { return formats; }
 
+static bool choice_at(size_t index, struct prb_words_choice *out)
+{
+    const struct prb_profile_format *format = formats[index];
+    if (format)
+        *out = (struct prb_words_choice){format->name, format->aliases, format->suffixes};
+    return format;
+}
+
 const struct prb_profile_format *prb_profile_format_find(const char *name)
 {
-    for (size_t i = 0; formats[i]; i++)
-        if (strcmp(formats[i]->name, name) == 0 || prb_words_have(formats[i]->aliases, name))
-            return formats[i];
-    return NULL;
+    return formats[prb_words_choose(choice_at, name)];
 }
 
 const struct prb_profile_format *prb_profile_format_of_file(const char *path)
 {
-    const struct prb_profile_format *best = NULL;
-    size_t longest = 0;
-    for (size_t i = 0; formats[i]; i++) {
-        size_t length = prb_words_suffix(formats[i]->suffixes, path);
-        if (length > longest) {
-            best = formats[i];
-            longest = length;
-        }
-    }
-    return best;
+    return formats[prb_words_choose_for_file(choice_at, path)];
 }
 
 /* ---- files ---- */
