@@ -107,7 +107,7 @@ struct prb_dap_outbox *prb_dap_outbox_open(int fd, void (*lost)(void *context), 
     *outbox = (struct prb_dap_outbox){.fd = fd, .lost = lost, .context = context};
     outbox->is_socket = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
     pthread_mutex_init(&outbox->lock, NULL);
-    pthread_cond_init(&outbox->changed, NULL);
+    prb_clock_cond_init(&outbox->changed);
     return outbox;
 }
 

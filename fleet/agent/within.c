@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "fleet/agent/agent.h"
 #include "fleet/host/starter.h"
@@ -121,7 +122,7 @@ bool prb_cluster_within_begin(const struct prb_cluster_agent_options *options,
     within->options.stop_fd = within->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     within->lock = PRB_STEAL_FD(lock);
     pthread_mutex_init(&within->mutex, NULL);
-    pthread_cond_init(&within->told, NULL);
+    prb_clock_cond_init(&within->told);
     if (start(within, err)) {
         *out = within;
         return true;

@@ -1,6 +1,6 @@
 /*
- * LD_PRELOAD=libprobe.so: the one constructor of the library.  It does nothing unless the library
- * was preloaded, the program is a Python interpreter and the environment asks for a probe:
+ * LD_PRELOAD=libprobe.so: the one constructor of the library that starts something.  It does nothing
+ * unless the library was preloaded, the program is a Python interpreter and the environment asks for a probe:
  * everything else that is started with the same environment (shells, compilers) is left alone.  A
  * program with more rights than its caller (AT_SECURE) obeys no variable of his, whoever got the
  * library into it; -I and -E mean Python's own variables, and the preloaded library runs already.

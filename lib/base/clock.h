@@ -57,14 +57,13 @@ static inline struct timespec prb_clock_timespec_ns(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000u)};
 }
 
-/* So many s from now: pthread_cond_timedwait(3) of a condition that prb_clock_cond_init has made takes this. */
+/* So many s from now: pthread_cond_timedwait(3) takes this. */
 static inline struct timespec prb_clock_in(double s)
 {
     return prb_clock_timespec(prb_clock_s() + s);
 }
 
-/* So many s from now, of the epoch's clock: pthread_mutex_timedlock(3), and pthread_cond_timedwait(3)
- * of a condition that prb_clock_cond_init has not made, take this. */
+/* The same of the epoch's clock: pthread_mutex_timedlock(3) knows no other. */
 static inline struct timespec prb_clock_epoch_in(double s)
 {
     int64_t ns = prb_clock_epoch_ns() + (int64_t)(s * 1e9);
@@ -79,7 +78,7 @@ static inline void prb_clock_sleep_until(double s)
         continue;
 }
 
-/* pthread_cond_timedwait(3) with it takes a time of this clock. */
+/* Conditions wait by the monotonic clock; one that libc's own initializer made would wait by the epoch's. */
 static inline void prb_clock_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;
@@ -88,5 +87,12 @@ static inline void prb_clock_cond_init(pthread_cond_t *cond)
     pthread_cond_init(cond, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
+
+/* A condition of a whole file's, made before any other code of the program or library runs. */
+#define PRB_CLOCK_COND(cond)                                                                       \
+    __attribute__((constructor(101))) static void make_condition(void)                             \
+    {                                                                                              \
+        prb_clock_cond_init(&(cond));                                                              \
+    }
 
 #endif

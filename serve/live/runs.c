@@ -234,7 +234,7 @@ bool prb_runs_begin(struct prb_runs *runs, const struct prb_run_options *options
             run->options.seconds = SHARED_SECONDS;
         run->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         pthread_mutex_init(&run->lock, NULL);
-        pthread_cond_init(&run->changed, NULL);
+        prb_clock_cond_init(&run->changed);
         run->users = 1;
         snprintf(run->id, sizeof run->id, "%c%u", options->shared ? 's' : 'p', ++runs->number);
         if (run->wake < 0 || pthread_create(&run->thread, NULL, run_thread, run) != 0) {

@@ -20,7 +20,8 @@ static struct look {
     struct prb_buf answer;
 } looks[LOOKS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed;
+PRB_CLOCK_COND(changed)
 
 static char *question_of(const char *const *words)
 {
@@ -62,7 +63,7 @@ static bool take(struct look *look, struct prb_serve_job *job)
 {
     look->users++;
     while (look->runs && prb_serve_job_goes_on(job)) {
-        struct timespec until = prb_clock_epoch_in(LOOK_MS * 1e-3);
+        struct timespec until = prb_clock_in(LOOK_MS * 1e-3);
         pthread_cond_timedwait(&changed, &lock, &until);
     }
     bool good = !look->runs && look->good;

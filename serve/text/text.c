@@ -33,7 +33,8 @@
 
 /* All sessions: the server ends after the last of them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed;
+PRB_CLOCK_COND(changed)
 static unsigned sessions, known; /* known: those that have shown who they are */
 
 struct session {

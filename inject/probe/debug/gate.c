@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "inject/probe/libc.h"
 
 #define REPORT_MAX 4        /* times, when signal handlers come between */
@@ -26,7 +27,7 @@ struct prb_debug_parked *prb_debug_enter(const struct prb_py_api *py,
     parked->frame = place->frame;
     if (parked->frame)
         py->Py_IncRef(parked->frame);
-    pthread_cond_init(&parked->changed, NULL);
+    prb_clock_cond_init(&parked->changed);
     pthread_mutex_lock(&session->lock);
     parked->next = session->parked;
     session->parked = parked;

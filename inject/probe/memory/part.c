@@ -28,7 +28,8 @@ static struct {
     bool python;  /* Python's allocators are wrapped; with the GIL, too */
     bool tried;   /* … or cannot be */
     struct prb_error why;
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .done = true};
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = true};
+PRB_CLOCK_COND(state.changed)
 
 static bool is_on(void) { return prb_settings_number("probing.memory.profile", 0) != 0; }
 
@@ -43,7 +44,7 @@ static struct prb_memory_limits limits(void)
 /* With the lock: wait for a change, at most so long.  False: the time is over. */
 static bool wait_ms(uint32_t ms)
 {
-    struct timespec until = prb_clock_epoch_in(ms * 1e-3);
+    struct timespec until = prb_clock_in(ms * 1e-3);
     return pthread_cond_timedwait(&state.changed, &state.lock, &until) != ETIMEDOUT;
 }
 
@@ -224,7 +225,7 @@ static void end(void)
 static void forked(void)
 {
     pthread_mutex_init(&state.lock, NULL);
-    pthread_cond_init(&state.changed, NULL);
+    prb_clock_cond_init(&state.changed);
     state.wanted = state.running = state.python = state.tried = false;
     state.done = true;
     prb_memory_record_forked();

@@ -128,7 +128,8 @@ void prb_py_drop(struct prb_py *object)
 #define MAKE_GIL_S 0.2 /* a thread that computes comes by far sooner */
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t made;
+PRB_CLOCK_COND(made)
 
 /* On the main thread, between two instructions. */
 static int make_gil(void *context)
@@ -146,7 +147,7 @@ bool prb_py_make_gil(const struct prb_py_api *py, struct prb_error *err)
     if (!py->PyEval_ThreadsInitialized || !py->PyEval_InitThreads || !py->Py_AddPendingCall ||
         py->PyEval_ThreadsInitialized())
         return true;
-    struct timespec until = prb_clock_epoch_in(MAKE_GIL_S);
+    struct timespec until = prb_clock_in(MAKE_GIL_S);
     pthread_mutex_lock(&making);
     bool asked = py->Py_AddPendingCall(make_gil, NULL) == 0;
     while (asked && !py->PyEval_ThreadsInitialized())
@@ -166,7 +167,7 @@ void prb_py_forked(void)
 {
     pthread_mutex_init(&finding, NULL);
     pthread_mutex_init(&making, NULL);
-    pthread_cond_init(&made, NULL);
+    prb_clock_cond_init(&made);
 }
 
 struct prb_py *prb_py_nothing(void)

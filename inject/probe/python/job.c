@@ -24,7 +24,8 @@ static struct {
     unsigned workers; /* threads that have not ended, those left behind included */
     unsigned unanswered;
     bool closing;
-} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+PRB_CLOCK_COND(jobs.fewer)
 
 bool prb_job_wait(struct prb_python_job *job, uint64_t until)
 {
@@ -358,7 +359,7 @@ unsigned prb_python_running(void)
 
 void prb_job_stop_all(enum prb_job_stop why, uint64_t wait_ms)
 {
-    struct timespec until = prb_clock_epoch_in((double)wait_ms * 1e-3);
+    struct timespec until = prb_clock_in((double)wait_ms * 1e-3);
     pthread_mutex_lock(&jobs.lock);
     bool before = jobs.closing;
     jobs.closing = true;
@@ -376,7 +377,7 @@ void prb_job_closing(void) { prb_job_stop_all(PRB_JOB_CLOSING, CLOSE_MS); }
 void prb_python_forked(void)
 {
     pthread_mutex_init(&jobs.lock, NULL);
-    pthread_cond_init(&jobs.fewer, NULL);
+    prb_clock_cond_init(&jobs.fewer);
     jobs.first = NULL;
     jobs.workers = jobs.unanswered = 0;
     jobs.closing = false;

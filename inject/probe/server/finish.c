@@ -100,7 +100,7 @@ void prb_server_finish(void)
 /* Whether there is one no more (or: there is one) within the seconds. */
 static bool wait_until(bool none, double seconds)
 {
-    struct timespec until = prb_clock_epoch_in(seconds);
+    struct timespec until = prb_clock_in(seconds);
     int failed = 0;
     pthread_mutex_lock(&prb_server.lock);
     while ((prb_server.state == PRB_STATE_NONE) != none && failed != ETIMEDOUT)

@@ -113,7 +113,7 @@ enum prb_sent prb_request_item_now(struct prb_request *request, const char *text
 
 bool prb_request_wait_room(struct prb_request *request, double seconds)
 {
-    struct timespec until = prb_clock_epoch_in(seconds);
+    struct timespec until = prb_clock_in(seconds);
     if (!lock_if_open(request))
         return false;
     int failed = 0;

@@ -22,14 +22,18 @@ enum { FIRST_CLIENT = 2 };
 #define INITIAL                                                                                    \
     {                                                                                              \
         .lock = PTHREAD_MUTEX_INITIALIZER,                                                         \
-        .changed = PTHREAD_COND_INITIALIZER,                                                       \
         .listener = -1,                                                                            \
         .wake = -1,                                                                                \
     }
 
 struct prb_server prb_server = INITIAL;
+PRB_CLOCK_COND(prb_server.changed)
 
-void prb_server_reset(void) { prb_server = (struct prb_server)INITIAL; }
+void prb_server_reset(void)
+{
+    prb_server = (struct prb_server)INITIAL;
+    prb_clock_cond_init(&prb_server.changed);
+}
 
 void prb_server_wake(void)
 {

@@ -32,14 +32,15 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool runs;
-} keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} keeper = {.lock = PTHREAD_MUTEX_INITIALIZER};
+PRB_CLOCK_COND(keeper.changed)
 static atomic_bool again; /* a job is under way that arms again */
 static struct prb_outside names = {.words = {"--names"}};
 
 /* With the lock: until something changes, or so long. */
 static void rest(unsigned ms)
 {
-    struct timespec until = prb_clock_epoch_in(ms * 1e-3);
+    struct timespec until = prb_clock_in(ms * 1e-3);
     pthread_cond_timedwait(&keeper.changed, &keeper.lock, &until);
 }
 
@@ -194,7 +195,7 @@ void prb_torch_keep(void)
 void prb_torch_keep_forked(void)
 {
     keeper.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    keeper.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    prb_clock_cond_init(&keeper.changed);
     keeper.runs = false;
     atomic_store(&again, false);
     prb_outside_forked(&names);
