@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +12,9 @@
 
 /* proc_pid_stat(5) */
 enum { MINFLT = 10, MAJFLT = 12 };
+
+#define KNOWN_MAX 16  /* threads that ran: more are never still for as long as they are read */
+#define KNOWN_TURNS 3 /* until they are */
 
 static void drop_descriptors(struct prb_usage_count *one)
 {
@@ -41,6 +45,8 @@ void prb_usage_deinit(struct prb_usage *usage)
 struct reading {
     struct prb_proc *proc;
     bool switches, keep;
+    bool only_known;     /* threads that ran before alone have run since */
+    double known_at;     /* s, monotonic */
     struct prb_buf text; /* of the last that was read */
 };
 
@@ -67,18 +73,21 @@ static bool read_text(struct reading *reading, struct prb_usage_count *of, int w
            reading->text.data;
 }
 
-static void read_schedstat(struct reading *reading, struct prb_usage_count *out)
+/* of: has the descriptors. */
+static bool read_schedstat(struct reading *reading, struct prb_usage_count *of,
+                           struct prb_usage_count *out)
 {
     char *slices, *wait, *end;
-    if (!read_text(reading, out, PRB_USAGE_SCHEDSTAT, "schedstat"))
-        return;
+    if (!read_text(reading, of, PRB_USAGE_SCHEDSTAT, "schedstat"))
+        return false;
     unsigned long long on_cpu = strtoull(reading->text.data, &wait, 10);
     unsigned long long waited = strtoull(wait, &slices, 10), count = strtoull(slices, &end, 10);
     if (wait == reading->text.data || slices == wait || end == slices)
-        return;
+        return false;
     out->on_cpu = (double)on_cpu * 1e-9;
     out->wait = (double)waited * 1e-9;
     out->slices = (int64_t)count;
+    return true;
 }
 
 static void read_switches(struct reading *reading, struct prb_usage_count *out)
@@ -116,26 +125,37 @@ static bool has_not_run(const struct prb_usage_count *before, const struct prb_u
            before->slices == now->slices;
 }
 
+/* It has not run since. */
+static bool take_over(struct prb_usage_count *before, double now, struct prb_usage_count *out)
+{
+    *out = *before;
+    for (size_t i = 0; i < PRB_USAGE_TEXTS; i++)
+        before->kept[i] = -1;
+    out->at = now;
+    out->ran = false;
+    return true;
+}
+
 /* before: the same thread's earlier one, or NULL.  False: it has ended. */
 static bool read_thread(struct reading *reading, pid_t tid, struct prb_usage_count *before,
                         struct prb_usage_count *out)
 {
+    if (reading->only_known && before && !before->ran)
+        return take_over(before, reading->known_at, out);
     *out = (struct prb_usage_count){.tid = tid,
                                     .on_cpu = -1,
                                     .wait = -1,
                                     .slices = -1,
+                                    .ran = true,
                                     .voluntary = -1,
                                     .forced = -1,
                                     .read = -1,
                                     .written = -1};
     take_descriptors(before, out);
-    read_schedstat(reading, out);
+    read_schedstat(reading, out, out);
     if (has_not_run(before, out)) {
-        struct prb_usage_count read = *out;
-        *out = *before;
-        take_descriptors(&read, out);
-        out->at = prb_clock_s();
-        return true;
+        take_descriptors(out, before);
+        return take_over(before, prb_clock_s(), out);
     }
     if (!read_stat(reading, out)) {
         drop_descriptors(out);
@@ -207,6 +227,51 @@ static struct prb_usage_count *next_of(struct prb_usage *before, size_t *at, pid
     return one ? &before->items[one - before->items] : NULL;
 }
 
+/* Of all threads, and of those that have ended; -1: not known. */
+static int64_t process_ns(clockid_t clock)
+{
+    struct timespec time;
+    return clock_gettime(clock, &time) != 0 ? -1 : time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static size_t count_known(const struct prb_usage *usage)
+{
+    size_t known = 0;
+    for (size_t i = 1; i < usage->count; i++)
+        known += usage->items[i].ran;
+    return known;
+}
+
+/* Less what the threads took: those that ran as it is now, the rest as it stands in the reading.  -1: not known. */
+static int64_t less_threads(struct reading *reading, struct prb_usage *usage, int64_t whole)
+{
+    for (size_t i = 1; i < usage->count; i++) {
+        struct prb_usage_count *one = &usage->items[i], now = *one;
+        if (one->on_cpu < 0 || (one->ran && !read_schedstat(reading, one, &now)))
+            return -1;
+        whole -= (int64_t)(now.on_cpu * 1e9 + 0.5);
+    }
+    return whole;
+}
+
+/*
+ * What the process took beside its threads, which changes only where one has run that had not run
+ * before, or has ended.  -1: not known, as none may be accounted for while they are read.
+ */
+static int64_t others_ns(struct reading *reading, struct prb_usage *usage)
+{
+    clockid_t clock;
+    if (count_known(usage) > KNOWN_MAX ||
+        clock_getcpuclockid(prb_proc_pid(reading->proc), &clock) != 0)
+        return -1;
+    for (int turn = 0; turn < KNOWN_TURNS; turn++) {
+        int64_t whole = process_ns(clock), others = less_threads(reading, usage, whole);
+        if (whole >= 0 && process_ns(clock) == whole)
+            return others;
+    }
+    return -1;
+}
+
 /* Add the threads of an earlier reading.  False: one has ended, and another may have begun. */
 static bool read_same(struct reading *reading, struct prb_usage *before, struct prb_usage *out)
 {
@@ -247,10 +312,14 @@ static bool read_all(struct reading *reading, struct prb_usage *before, struct p
                         (int)prb_proc_pid(reading->proc));
     }
     out->count = 1;
+    out->others = before ? before->others : -1;
     if (earlier < 2 || (uint64_t)out->items[0].threads != earlier - 1)
         return read_listed(reading, before, out, err);
+    reading->only_known = before->others >= 0 && others_ns(reading, before) == before->others;
+    reading->known_at = prb_clock_s();
     if (read_same(reading, before, out))
         return true;
+    reading->only_known = false;
     PRB_AUTO(prb_usage) struct prb_usage part = *out;
     *out = (struct prb_usage){.items = malloc(sizeof *out->items), .count = 1};
     if (!out->items) {
@@ -268,6 +337,8 @@ bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *befo
     struct reading reading = {.proc = proc, .switches = switches, .keep = before != NULL};
     PRB_AUTO(prb_usage) struct prb_usage usage = {0};
     bool good = read_all(&reading, before, &usage, err);
+    if (good && reading.keep && !reading.only_known)
+        usage.others = others_ns(&reading, &usage);
     prb_buf_deinit(&reading.text);
     if (!good)
         return false;

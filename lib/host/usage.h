@@ -29,6 +29,7 @@ struct prb_usage_count {
     double user, system;       /* s, by clock ticks */
     double on_cpu, wait;       /* s, by schedstat */
     int64_t slices;            /* how often it got a CPU */
+    bool ran;                  /* since the reading before, as far as that is known */
     int64_t minor, major;      /* page faults */
     int64_t voluntary, forced; /* switches */
     int64_t read, written;     /* bytes, of the process alone, as the rest */
@@ -39,6 +40,7 @@ struct prb_usage_count {
 struct prb_usage {
     struct prb_usage_count *items; /* the process first, then its threads as prb_tasks has them */
     size_t count;
+    int64_t others; /* ns: what the process took beside its threads; -1: not known */
 };
 void prb_usage_deinit(struct prb_usage *usage);
 PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
@@ -48,7 +50,8 @@ PRB_DEFINE_AUTO(prb_usage, struct prb_usage, prb_usage_deinit)
  * reading, or NULL; a thread that has not run since has its numbers, with the time of now: half the
  * cost.  Its state is that of then, so one that has waited for a CPU all the time may say S.  With
  * it descriptors are kept, and move from one reading to the next; and where the process has as many
- * threads as then, of which none has ended, these are its threads: its folder is not listed.
+ * threads as then, of which none has ended, these are its threads: its folder is not listed.  Those
+ * that had not run then are not read again while the process's CPU clock says that only the rest has.
  */
 bool prb_usage_read(struct prb_proc *proc, bool switches, struct prb_usage *before,
                     struct prb_usage *out, struct prb_error *err);
