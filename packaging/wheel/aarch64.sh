@@ -68,7 +68,7 @@ grep -q -s -x "abs_top_srcdir = $top" "$build/Makefile" || rm -rf "$build"
 mkdir -p "$build"
 cd "$build"
 [ -f Makefile ] || log configured "$top/configure" -q --host=$triplet --disable-dependency-tracking RUN_HOST="qemu-aarch64 -L $root" \
-    CC="${cache:+ccache }$triplet-gcc $libc" CFLAGS="-g -O2 -mbranch-protection=standard -ffile-prefix-map=$root= -ffile-prefix-map=$top=."
+    CC="${cache:+ccache }$triplet-gcc $libc" CFLAGS="-g -O2 -mbranch-protection=standard -ffile-prefix-map=$root= -ffile-prefix-map=$top=. -ffile-prefix-map=$build=."
 log made make -s -j"$(nproc)" all
 log staged make -s python-native python-share # after the first: two targets of one make would each make what they need
 rm -rf wheel && mkdir wheel && cp -r python/native python/share python/data wheel
