@@ -87,14 +87,23 @@ static void map_user(struct process *process)
     }
 }
 
+/* What could not be looked at for want of descriptors or memory of ours is not missing.  errno: why. */
+static bool none_left(pid_t pid, struct prb_error *err)
+{
+    return prb_error_is_our_limit(errno) &&
+           !prb_fail_sys(err, errno, "looking for the probe of process %d", (int)pid);
+}
+
 static bool read_process(pid_t pid, struct process *out, struct prb_error *err)
 {
     char text[1024];
     struct stat space;
     *out = (struct process){.pid = pid};
+    errno = 0;
     if (read_text(pid, "stat", text, sizeof text) <= 0 ||
         !prb_socket_path_start_time(text, &out->socket.start_time) || !read_status(out))
-        return prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
+        return !none_left(pid, err) &&
+               prb_fail(err, PRB_NOT_FOUND, "there is no process %d", (int)pid);
     map_user(out);
     snprintf(text, sizeof text, "/proc/%d/ns/pid", (int)pid);
     if (stat(text, &space) == 0)
@@ -116,7 +125,8 @@ static bool is_its(const struct process *process, const char *name, struct prb_s
            (of->pid_namespace == its || !of->pid_namespace || !its);
 }
 
-/* By its name, else any with its pid: start times differ in a time namespace. */
+/* By its name, else any with its pid: start times differ in a time namespace.  False: errno, if it could
+ * not look. */
 static bool find_in(int folder, const struct process *process, char name[64])
 {
     struct prb_socket_name of;
@@ -150,7 +160,10 @@ static int find(const struct process *process, char name[64], struct prb_error *
             prb_fail_sys(err, errno, "opening the file system of process %d", (int)process->pid);
         return -1;
     }
+    errno = 0;
     long len = read_text(process->pid, "environ", environment, ENVIRONMENT_MAX);
+    if (len < 0 && none_left(process->pid, err))
+        return -1;
     struct prb_socket_owner of = {environment, len > 0 ? (size_t)len : 0, process->inner_uid,
                                   process->user_namespace};
     prb_fail(err, PRB_NOT_FOUND, "process %d has no probe", (int)process->pid);
@@ -159,8 +172,12 @@ static int find(const struct process *process, char name[64], struct prb_error *
         if (!prb_socket_path_folder(which, &of, path, sizeof path))
             continue;
         PRB_AUTO_FD int folder = prb_folder_below(root, path);
-        if (folder < 0 || !find_in(folder, process, name))
+        errno = folder < 0 ? errno : 0;
+        if (folder < 0 || !find_in(folder, process, name)) {
+            if (none_left(process->pid, err))
+                return -1;
             continue;
+        }
         if (!prb_socket_path_is_safe(folder, process->uid, path, err))
             return -1;
         return PRB_STEAL_FD(folder);

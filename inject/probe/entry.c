@@ -33,8 +33,8 @@ static void forked(void)
 
 /* The settings as the environment has them.  A value that cannot be parsed is noted in the log and
  * ignored: it may be meant for somebody else.  An environment that is not to be trusted sets
- * nothing, since one setting names a program that is run. */
-static void configure(const struct prb_socket_path *place, bool preloaded)
+ * nothing, since one setting names a program that is run.  folder: of the log; -1: there is none. */
+static void configure(int folder, bool preloaded)
 {
     PRB_AUTO_FREE char *text = malloc(ENVIRONMENT_MAX);
     struct prb_error err;
@@ -44,24 +44,36 @@ static void configure(const struct prb_socket_path *place, bool preloaded)
     prb_settings_reset();
     for (char *at = text; len > 0 && at < text + len; at += strlen(at) + 1)
         if (!prb_settings_set_variable(at, &err))
-            prb_log(place->folder, "ignored in the environment: %s", err.text);
+            prb_log(folder, "ignored in the environment: %s", err.text);
     prb_settings_on_change(prb_parts_configure);
     configured = getpid();
+}
+
+/* There is no place for a socket, as on a full disk. */
+static void configure_alone(void)
+{
+    if (configured != getpid())
+        configure(-1, true);
+    prb_parts_configure_alone();
 }
 
 static bool begin(const struct prb_probe_call *call, struct prb_error *err)
 {
     struct prb_socket_path place;
+    bool preloaded = call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0;
     if (!prb_own_fds_register(forked))
         return prb_fail(err, PRB_NOMEM, "the target is out of memory");
     if (prb_server.owner && prb_server.owner != getpid())
         forked(); /* a child made without fork(2)'s handlers */
     if (prb_server.state == PRB_STATE_ENDS && !prb_server_wait(END_WAIT))
         return prb_fail(err, PRB_BUSY, "the probe is being detached");
-    if (!prb_socket_path_make(&place, err))
+    if (!prb_socket_path_make(&place, err)) {
+        if (preloaded) /* nobody hears of it, and a crash is to be told all the same */
+            configure_alone();
         return false;
+    }
     if (configured != getpid())
-        configure(&place, call->how && strcmp(call->how, PRB_HOW_PRELOAD) == 0);
+        configure(place.folder, preloaded);
     bool set = !call->settings || prb_settings_set_lines(call->settings, err);
     if (set)
         prb_parts_configure();

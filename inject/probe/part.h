@@ -25,6 +25,8 @@ struct prb_probe_part {
     /* The probe starts, or a setting changed: act as the settings say.  Any thread, without the
      * GIL. */
     void (*configure)(void);
+    /* It needs no server: it is configured even where the probe cannot start one. */
+    bool alone;
     /* Whether a client may set a setting to a value that can be read; false with err: this process
      * cannot do it.  On the server's thread. */
     bool (*accepts)(const char *key, const char *value, struct prb_error *err);
@@ -57,6 +59,7 @@ struct prb_probe_part {
 
 /* Each calls that function of all parts, in the order of parts.def. */
 void prb_parts_configure(void);
+void prb_parts_configure_alone(void);
 /* Whether all parts accept it. */
 bool prb_parts_accept(const char *key, const char *value, struct prb_error *err);
 void prb_parts_detach(const struct prb_py_api *py);

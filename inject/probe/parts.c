@@ -19,6 +19,13 @@ enum { COUNT = sizeof parts / sizeof *parts };
 
 void prb_parts_configure(void) { EACH(configure); }
 
+void prb_parts_configure_alone(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (parts[i]->alone && parts[i]->configure)
+            parts[i]->configure();
+}
+
 bool prb_parts_accept(const char *key, const char *value, struct prb_error *err)
 {
     for (int i = 0; i < COUNT; i++)

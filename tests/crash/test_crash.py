@@ -372,6 +372,22 @@ def test_a_full_disk_is_told_and_ends(any_python, tmp_path):
         subprocess.run(["umount", str(small)], check=True)
 
 
+def test_a_disk_full_from_the_start(tmp_path):
+    """Preloaded, the probe finds no place for its socket and does not start: a crash is told all the same."""
+    words = ["unshare", "--mount", "sh", "-c", 'for one in /run /dev/shm /var/tmp /tmp; do mount -t tmpfs -o nr_inodes=1 none "$one" || exit 77; done; exec "$@"',
+             "sh", sys.executable, "-c", "import ctypes; ctypes.string_at(0)"]
+    variables = dict(os.environ, LD_PRELOAD=os.path.join(os.path.realpath(os.environ["BUILDDIR"]), ".libs", "libprobe.so"), PROBING="1",
+                     PROBING_CRASH="on")
+    variables.pop("XDG_RUNTIME_DIR", None)
+    if os.geteuid() != 0 or os.path.realpath(os.environ["BUILDDIR"]).startswith(("/tmp/", "/var/tmp/", "/run/")):
+        pytest.skip("no file system can be mounted here")
+    done = subprocess.run(words, env=variables, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE)
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("no file system can be mounted here")
+    assert done.returncode == -signal.SIGSEGV
+    assert "probing: SIGSEGV in process" in done.stderr and "nothing can be written" in done.stderr and "no space left" in done.stderr
+
+
 def test_a_folder_that_cannot_be_written(any_python, tmp_path):
     place = tmp_path / "file"
     place.write_text("no folder")

@@ -341,7 +341,7 @@ def test_a_library_that_cannot_be_loaded(sleeper, tmp_path, test_library):
 def test_the_tool_has_no_descriptors_left(sleeper):
     """Wherever it runs out of them, it says so, and no thread of ours stays in the target to wait for it."""
     pid, limit = sleeper, resource.RLIMIT_NOFILE
-    for count in range(5, 14):
+    for count in range(5, 30):
         done = subprocess.run([os.environ["PROBING"], str(pid), "inject"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=lambda: resource.setrlimit(limit, (count, count)))
         if done.returncode == 0:
@@ -349,6 +349,23 @@ def test_the_tool_has_no_descriptors_left(sleeper):
         assert "Too many open files" in done.stderr, (count, done.stderr)
         wait_until(lambda: "probing" not in thread_names(pid), 20)  # at once, where the machine is not busy; else it has ten seconds
     assert done.returncode == 0
+
+
+def test_a_probe_is_not_missed_for_want_of_descriptors(sleeper):
+    """Four are enough for the libraries of the tool, and too few to look for the socket."""
+    limit = resource.RLIMIT_NOFILE
+
+    def evaluated(count):
+        return subprocess.run([os.environ["PROBING"], str(sleeper), "eval", "1 + 1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=lambda: resource.setrlimit(limit, (count, count)))
+
+    def told(done):
+        return done.stdout == "2\n" or "Too many open files" in done.stderr and "ulimit -n" in done.stderr
+
+    few = [evaluated(count) for count in (4, 5)]
+    inject(sleeper)
+    few += [evaluated(count) for count in (4, 5, 6)]
+    assert all(map(told, few)), few
 
 
 def test_in_another_mount_namespace(run):

@@ -68,10 +68,10 @@ static void add_facts(struct prb_crash_text *text, const struct prb_crash_record
 static long open_own(long above, const char *name)
 {
     struct stat info;
-    PRB_RAW3(SYS_mkdirat, above, name, 0700);
+    long made = PRB_RAW3(SYS_mkdirat, above, name, 0700);
     long fd = PRB_RAW4(SYS_openat, above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0)
-        return fd;
+        return made < 0 && made != -EEXIST ? made : fd;
     if (PRB_RAW4(SYS_newfstatat, fd, "", &info, AT_EMPTY_PATH) == 0 && S_ISDIR(info.st_mode) &&
         info.st_uid == (uid_t)PRB_RAW0(SYS_geteuid) && !(info.st_mode & 077))
         return fd;

@@ -13,6 +13,7 @@ static void follow(bool on, uint32_t wait_ms)
 const struct prb_probe_part prb_probe_part_crash = {
     .name = "crash",
     .configure = prb_crash_configure,
+    .alone = true,
     .is_on = prb_crash_is_on,
     .follow = follow,
     .detach = prb_crash_python_detach,
