@@ -1,13 +1,20 @@
 /* probing export: what a job recorded, as a file for another program. */
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/fleet/job.h"
 #include "cli/look/database.h"
 #include "cli/options.h"
 #include "cli/print/out.h"
+#include "inject/control.h"
 
 #define STEPS_MOST 1e6
+#define RECORDING "probing.torch.profiling"
+#define FIRST_STEP 10.0 /* s that it may take, where recording has just been turned on */
+#define LOOK 0.1        /* s, between two looks whether it has rows */
 
 enum { LAST, SECONDS, OUTPUT, FORMAT, JSON, RANKS, SUBPROCESSES };
 
@@ -107,6 +114,39 @@ static void report(const struct prb_export_format *format, const char *path,
     }
 }
 
+PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
+
+/* Whether a process's steps are recorded, so that the first of them is still to come. */
+static bool records(pid_t pid)
+{
+    PRB_AUTO_FREE char *value = NULL;
+    PRB_AUTO(prb_control)
+    struct prb_control *control = pid ? prb_control_open(pid, NULL) : NULL;
+    return control && prb_control_config_get(control, RECORDING, &value, NULL) &&
+           strcasecmp(value, "off") != 0;
+}
+
+/* A job records from its next step on: who turned that on, and asks at once, is waited with for it. */
+static bool write_when_there(struct prb_db *db, const struct prb_export_format *format,
+                             const struct prb_export_options *wanted, const char *path,
+                             struct prb_exported *done, struct prb_error *err)
+{
+    bool waits = false;
+    for (double until = prb_clock_s() + FIRST_STEP;;) {
+        if (prb_export_write(db, format, wanted, path, done, err))
+            return true;
+        if (err->code != PRB_NOT_FOUND || err->sys || (!waits && !records(wanted->pid)))
+            return false;
+        if (!waits)
+            prb_out_note("recording is on: waiting for the first step");
+        waits = true;
+        if (prb_clock_s() >= until)
+            return prb_cli_fail(err, PRB_NOT_FOUND, "ask again later",
+                                "recording is on, and no step has ended in %.0f s", FIRST_STEP);
+        prb_clock_sleep_until(prb_clock_s() + LOOK);
+    }
+}
+
 static bool write_all(const struct prb_run *run, struct prb_db *db,
                       const struct prb_export_format *format,
                       const struct prb_export_options *wanted, struct prb_error *err)
@@ -114,7 +154,7 @@ static bool write_all(const struct prb_run *run, struct prb_db *db,
     struct prb_exported done;
     char path[4096];
     choose_path(run, format, wanted, path, sizeof path);
-    if (!prb_export_write(db, format, wanted, path, &done, err))
+    if (!write_when_there(db, format, wanted, path, &done, err))
         return false;
     if (done.note[0])
         prb_out_note(done.note);

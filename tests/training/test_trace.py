@@ -11,7 +11,7 @@ import pytest
 from loops import ranks_of, report
 from support import pythons
 from support.injection import wait_until
-from support.target import DEADLINE, TARGETS, Target, probing, query
+from support.target import DEADLINE, PROBING, TARGETS, Target, probing, query
 from support.torch_python import torch_python
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
@@ -529,3 +529,16 @@ def test_later_beginnings_write_no_rows_of_their_own(job, tmp_path, monkeypatch)
         one.config("rate=1")
         one.config("off")
     assert int(probing("collect", "--once", check=False).stdout.split()[0]) < 1000
+
+
+def test_an_export_waits_for_the_first_step(job, tmp_path):
+    """Whoever turns recording on and exports at once: the step under way is not recorded, and the next one is waited for."""
+    one, path = job("plain"), tmp_path / "steps.json"
+    with subprocess.Popen([PROBING, str(one.pid), "export", "-o", str(path)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as export:
+        try:
+            assert "waiting for the first step" in export.stderr.readline()
+            one.steps(3)
+            assert export.wait(DEADLINE) == 0, export.stderr.read()
+        finally:
+            export.kill()
+    assert json.loads(path.read_text())["traceEvents"]
