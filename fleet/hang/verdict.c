@@ -219,8 +219,10 @@ static bool is_moving(const struct tally *tally)
 {
     if (tally->waiting_moved)
         return true;
-    if (tally->lost || tally->stopped)
+    if (tally->stopped || (tally->lost && tally->waiting))
         return false;
+    if (tally->lost) /* who answers may be one host's part of the job */
+        return tally->others && tally->others_moved == tally->others;
     if (tally->waiting)
         return tally->others && tally->others_running == tally->others;
     return tally->others_moved > 0 || tally->others_idle == tally->others;
@@ -241,6 +243,8 @@ static bool not_hung(struct prb_hang *hang, const struct tally *tally)
         snprintf(hang->summary, sizeof hang->summary,
                  "%u of the ranks still compute, and %u wait for them", tally->others,
                  tally->waiting);
+    else if (tally->lost)
+        snprintf(hang->summary, sizeof hang->summary, "the ranks that answered move");
     else
         snprintf(hang->summary, sizeof hang->summary, "%s",
                  tally->others_moved ? "the ranks move" : "the ranks wait by their nature");

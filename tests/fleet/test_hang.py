@@ -173,6 +173,15 @@ def test_movement(start_ranks, ask, how):
     assert done.status == 0 and "not hung" in done.out, done.out
 
 
+def test_part_of_a_job_that_moves(start_ranks, ask):
+    """One host of several is looked at: half of the ranks are not there, and nothing is said to hang."""
+    program = "import time\ndef work():\n    {}\nprint('ready', flush=True)\nwork()\n".format(MOVING["switches"])
+    job = start_ranks(4, program=program, ranks=(2, 3))
+    done = ask("-t", "@" + job.name, "hang", "--every", 1)
+    assert done.status == 15 and "the ranks that answered move; not hung" in done.out and "missing 0-1" in done.err, (done.out, done.err)
+    assert "cause" not in done.out, done.out
+
+
 def test_views(start_ranks, ask, until_still):
     """As often as is asked for, and said so."""
     program = "import time\ndef work():\n    time.sleep(3600)\nprint('ready', flush=True)\nwork()\n"
