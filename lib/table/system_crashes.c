@@ -1,11 +1,14 @@
 /* system.crashes: a row for each dump of the crash folder, which belongs to no target. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "probing.h"
+#include "sql/db.h"
 #include "sql/table.h"
 #include "table/shared/thread_columns.h"
+#include "table/shared/unrecorded.h"
 
 #define DUMPS_MAX 1000 /* the newest */
 
@@ -52,7 +55,7 @@ static void add(struct prb_rows *rows, const struct prb_crash_file *file, const 
 
 static bool fill(struct prb_rows *rows, struct prb_error *err)
 {
-    char folder[PRB_CRASH_PATH_MAX];
+    char folder[PRB_CRASH_PATH_MAX], command[PRB_COMMAND_MAX];
     PRB_AUTO(prb_crash_files) struct prb_crash_files files = {0};
     const char *wanted = getenv("PROBING_CRASH_DIR");
     if (!prb_crash_dump_folder(wanted ? wanted : "", folder, err) ||
@@ -62,6 +65,11 @@ static bool fill(struct prb_rows *rows, struct prb_error *err)
         add(rows, files.items + i, folder);
     if (files.left_out)
         prb_rows_warn(rows, "%zu older crash dumps are left out", files.left_out);
+    else if (prb_rows_db(rows)->job) /* of whatever job and user */
+        prb_rows_warn(rows,
+                      "system.crashes is the folder of user %u on each host, once for each rank; "
+                      "`%s crash list` has the job's dumps",
+                      (unsigned)geteuid(), prb_rows_command(rows, command));
     return true;
 }
 

@@ -1,6 +1,7 @@
 """SQL on `-t @JOB`: as on the rows of each rank, united in one database."""
 
 import json
+import os
 import sqlite3
 
 import pytest
@@ -156,6 +157,15 @@ def test_promised_and_upstream(start_ranks, ask, sql):
     assert done.err.count(" (and 1 other rank)") == done.err.count("note: rank 0: "), done.err
     if "global" in sql:
         assert {row["_rank"] for row in done.json["rows"]} == {0, 1}
+
+
+def test_crashes_are_the_users(start_ranks, ask):
+    """The table has a folder, not the job's dumps, and says where these are."""
+    job = start_ranks(2)
+    done = ask("-t", "@" + job.name, "query", "-f", "json", "SELECT count(*) FROM system.crashes")
+    where = "system.crashes is the folder of user {} on each host, once for each rank; `probing -t @{} crash list` has the job's dumps".format(os.geteuid(), job.name)
+    assert done.status == 0 and where in done.err, done.err
+    assert "the job's dumps" not in ask("query", "SELECT count(*) FROM system.crashes").err
 
 
 def test_tables(start_ranks, ask):
