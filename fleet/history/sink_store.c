@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "fleet/history/sink.h"
 #include "store/file.h"
+#include "store/host.h"
+#include "table/recorded/names.h"
 
 #define POSITION "history"
+#define HOST "host"
 
 struct store {
     struct prb_sink sink;
@@ -82,9 +86,40 @@ static int64_t process_of(struct store *store, const struct prb_taken *taken, st
     return prb_store_add_process(store->file, &process, err);
 }
 
-static bool add_row(void *rows, const struct prb_ring_value *values, struct prb_error *err)
+/* What of a message becomes rows of the file. */
+struct adding {
+    const struct prb_taken *taken;
+    struct prb_store_rows *rows;
+    struct prb_ring_column columns[PRB_RING_COLUMNS_MAX];
+    size_t count;
+};
+
+/* The host stands behind the columns of a program's own table, as in PostgreSQL; those of the
+ * tables that this tool fills are the same in every file. */
+static void choose_columns(const struct prb_taken *taken, struct adding *out)
 {
-    return prb_store_rows_add(rows, values, err);
+    *out = (struct adding){.taken = taken, .count = taken->count};
+    memcpy(out->columns, taken->columns, taken->count * sizeof *taken->columns);
+    bool has = strcmp(taken->schema, PRB_HOST_SCHEMA) == 0 ||
+               taken->count == PRB_RING_COLUMNS_MAX ||
+               !prb_recorded_name_is_free(taken->name, NULL);
+    for (size_t i = 0; i < taken->count && !has; i++)
+        has = strcasecmp(taken->columns[i].name, HOST) == 0;
+    if (!has)
+        out->columns[out->count++] =
+            (struct prb_ring_column){.name = HOST, .unit = "", .doc = "", .type = PRB_RING_TEXT};
+}
+
+static bool add_row(void *context, const struct prb_ring_value *values, struct prb_error *err)
+{
+    const struct adding *adding = context;
+    const struct prb_taken *taken = adding->taken;
+    struct prb_ring_value all[PRB_RING_COLUMNS_MAX];
+    if (adding->count == taken->count)
+        return prb_store_rows_add(adding->rows, values, err);
+    memcpy(all, values, taken->count * sizeof *all);
+    all[taken->count] = (struct prb_ring_value){.text = taken->host, .len = strlen(taken->host)};
+    return prb_store_rows_add(adding->rows, all, err);
 }
 
 static bool write_rows(struct store *store, const struct prb_store_shape *shape, int64_t process,
@@ -127,15 +162,18 @@ static bool take(struct prb_sink *sink, const struct prb_taken *taken, uint64_t 
                  struct prb_error *err)
 {
     struct store *store = (struct store *)sink;
+    struct adding adding;
+    choose_columns(taken, &adding);
     const struct prb_store_shape shape = {.schema = taken->schema,
                                           .name = taken->name,
-                                          .columns = taken->columns,
-                                          .count = taken->count};
+                                          .columns = adding.columns,
+                                          .count = adding.count};
     int64_t process = process_of(store, taken, err);
     PRB_AUTO(prb_store_rows)
     struct prb_store_rows *rows =
-        process ? prb_store_rows_new(taken->columns, taken->count, err) : NULL;
-    if (!rows || !prb_taken_each(taken, add_row, rows, err) ||
+        process ? prb_store_rows_new(adding.columns, adding.count, err) : NULL;
+    adding.rows = rows;
+    if (!rows || !prb_taken_each(taken, add_row, &adding, err) ||
         !write_rows(store, &shape, process, rows, err) || !write_lost(store, taken, process, err))
         return false;
     *rows_out = prb_store_rows_count(rows);

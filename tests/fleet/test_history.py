@@ -136,6 +136,8 @@ def test_history(job):
     wait_until(all_there)
     assert job.rows(file) == wanted
     assert job.record(file, "--once").startswith("0 rows were added")
+    whose = job.at(job.hosts.hub, "-t", file, "query", "SELECT DISTINCT rank, host FROM python.losses ORDER BY 1", "-f", "csv")
+    assert whose.stdout.split() == ["rank,host", "0,node1", "3,node2"], whose.stderr
 
     export_of_hosts(job, job.bus.home)
 
