@@ -118,17 +118,23 @@ PRB_API bool prb_torch_follow(struct prb_control *control, bool for_probe, prb_n
                               void *context, struct prb_error *err);
 
 /* What the Flight Recorder of torch.distributed holds. */
+#define PRB_RECORDERS_MAX 2 /* of gloo and its like, of NCCL */
 struct prb_recorder {
-    struct prb_strings texts; /* JSON, as torch writes it: of each recorder that the process has */
-    bool with_gil;            /* torch has no other way: Python code wrote it */
+    struct prb_recorder_text {
+        char *data; /* JSON, or a pickle */
+        size_t len;
+    } texts[PRB_RECORDERS_MAX]; /* as torch writes them */
+    size_t count;
+    bool with_gil; /* torch has no other way: Python code wrote it */
 };
 /*
- * Read it, without the GIL where torch can.  go_on(context) is asked now and then, false ends the reading.  Freed by
+ * Read it, without the GIL where torch can.  pickle: a text may be one, which torch writes in half the time of JSON.  go_on(context) is asked now and then, false ends the reading.  Freed by
  * prb_recorder_free.  Errors: NOT_FOUND (no torch, or none that has a recorder), BUSY (the GIL could not be acquired,
  * or another reading has not ended), CORRUPT.
  */
-PRB_API bool prb_control_recorder(struct prb_control *control, bool (*go_on)(void *context),
-                                  void *context, struct prb_recorder *out, struct prb_error *err);
+PRB_API bool prb_control_recorder(struct prb_control *control, bool pickle,
+                                  bool (*go_on)(void *context), void *context,
+                                  struct prb_recorder *out, struct prb_error *err);
 PRB_API void prb_recorder_free(struct prb_recorder *recorder);
 
 struct prb_probe_status {

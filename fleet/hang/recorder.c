@@ -85,10 +85,10 @@ json_t *prb_evidence_groups(pid_t pid, bool load, double seconds)
         load ? prb_ensure_probe(pid, &report, NULL) : prb_control_open(pid, NULL);
     PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
     PRB_AUTO(json_t) json_t *groups = json_object();
-    if (!control || !prb_control_recorder(control, in_time, &end, &recorder, NULL))
+    if (!control || !prb_control_recorder(control, false, in_time, &end, &recorder, NULL))
         return NULL;
-    for (size_t i = 0; i < recorder.texts.count; i++) {
-        json_t *one = json_loads(recorder.texts.items[i], 0, NULL);
+    for (size_t i = 0; i < recorder.count; i++) {
+        json_t *one = json_loadb(recorder.texts[i].data, recorder.texts[i].len, 0, NULL);
         const json_t *entries = json_object_get(one, "entries");
         for (size_t k = 0; k < json_array_size(entries); k++)
             note(groups, json_array_get(entries, k));

@@ -4,26 +4,25 @@
 
 #include "inject/client/ask.h"
 
-#define RECORDERS_MAX 2
 #define TEXT_MAX ((size_t)256 << 20) /* bytes of each */
 #define WAIT_MS 20000
 
 struct reading {
-    struct prb_buf texts[RECORDERS_MAX];
+    struct prb_buf texts[PRB_RECORDERS_MAX];
     bool (*go_on)(void *context);
     void *context;
 };
 
 static void reading_deinit(struct reading *reading)
 {
-    for (size_t i = 0; i < RECORDERS_MAX; i++)
+    for (size_t i = 0; i < PRB_RECORDERS_MAX; i++)
         prb_buf_deinit(&reading->texts[i]);
 }
 PRB_DEFINE_AUTO(reading, struct reading, reading_deinit)
 
 static bool add(struct reading *reading, uint64_t stream, const char *text, size_t len)
 {
-    if (stream < 1 || stream > RECORDERS_MAX || reading->texts[stream - 1].len + len > TEXT_MAX)
+    if (stream < 1 || stream > PRB_RECORDERS_MAX || reading->texts[stream - 1].len + len > TEXT_MAX)
         return false;
     prb_buf_add(&reading->texts[stream - 1], text, len);
     return prb_buf_ok(&reading->texts[stream - 1]);
@@ -92,36 +91,39 @@ static bool ask_python(struct prb_control *control, struct reading *reading, str
 
 /* ---- both ---- */
 
-static bool ask_probe(struct prb_control *control, struct reading *reading, struct prb_error *err)
+static bool ask_probe(struct prb_control *control, bool pickle, struct reading *reading,
+                      struct prb_error *err)
 {
+    PRB_AUTO(prb_buf) struct prb_buf fields = {0};
     struct prb_ask ask = {
         .wait_ms = WAIT_MS, .part = hear, .cancelled = is_cancelled, .context = reading};
     struct prb_message end;
-    return prb_control_ask(control, PRB_MSG_RECORDER, NULL, &ask, &end, err);
+    prb_fields_number(&fields, PRB_FLD_PICKLE, pickle);
+    return (prb_buf_ok(&fields) || prb_nomem(err)) &&
+           prb_control_ask(control, PRB_MSG_RECORDER, &fields, &ask, &end, err);
 }
 
 static bool keep(struct reading *reading, struct prb_recorder *out, struct prb_error *err)
 {
-    out->texts.items = calloc(RECORDERS_MAX, sizeof *out->texts.items);
-    if (!out->texts.items)
-        return prb_nomem(err);
-    for (size_t i = 0; i < RECORDERS_MAX; i++) {
+    for (size_t i = 0; i < PRB_RECORDERS_MAX; i++) {
+        size_t len = reading->texts[i].len;
         if (!prb_buf_ok(&reading->texts[i]))
             return prb_nomem(err);
-        if (reading->texts[i].len)
-            out->texts.items[out->texts.count++] = prb_buf_steal(&reading->texts[i]);
+        if (len)
+            out->texts[out->count++] =
+                (struct prb_recorder_text){prb_buf_steal(&reading->texts[i]), len};
     }
-    return out->texts.count ||
+    return out->count ||
            prb_fail(err, PRB_NOT_FOUND, "this torch has no Flight Recorder that can be read");
 }
 
-bool prb_control_recorder(struct prb_control *control, bool (*go_on)(void *context), void *context,
-                          struct prb_recorder *out, struct prb_error *err)
+bool prb_control_recorder(struct prb_control *control, bool pickle, bool (*go_on)(void *context),
+                          void *context, struct prb_recorder *out, struct prb_error *err)
 {
     PRB_AUTO(reading) struct reading reading = {.go_on = go_on, .context = context};
     struct prb_error why = {0};
     *out = (struct prb_recorder){0};
-    if (!ask_probe(control, &reading, &why)) {
+    if (!ask_probe(control, pickle, &reading, &why)) {
         out->with_gil = why.code == PRB_UNSUPPORTED;
         if (!out->with_gil && err)
             *err = why;
@@ -136,6 +138,7 @@ bool prb_control_recorder(struct prb_control *control, bool (*go_on)(void *conte
 
 void prb_recorder_free(struct prb_recorder *recorder)
 {
-    prb_strings_free(&recorder->texts);
+    for (size_t i = 0; i < recorder->count; i++)
+        free(recorder->texts[i].data);
     *recorder = (struct prb_recorder){0};
 }

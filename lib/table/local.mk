@@ -2,7 +2,7 @@ libprb_la_SOURCES += %D%/registry.c %D%/registry.h %D%/comm_metrics.h
 # Columns and rows that several tables have.
 libprb_la_SOURCES += %D%/shared/gpus.c %D%/shared/gpus.h %D%/shared/host_history.c %D%/shared/host_history.h %D%/shared/heap.c %D%/shared/heap.h %D%/shared/memory_columns.c %D%/shared/memory_columns.h %D%/shared/moment_columns.c %D%/shared/moment_columns.h \
 	%D%/shared/duration.c %D%/shared/duration.h %D%/shared/profile_rows.c %D%/shared/profile_rows.h \
-	%D%/shared/collectives.c %D%/shared/collectives.h %D%/shared/collective_numbers.c %D%/shared/collective_numbers.h %D%/shared/collective_order.c %D%/shared/collective_order.h %D%/shared/ras.c %D%/shared/ras.h %D%/shared/recorder.c %D%/shared/recorder.h \
+	%D%/shared/collectives.c %D%/shared/collectives.h %D%/shared/collective_numbers.c %D%/shared/collective_numbers.h %D%/shared/collective_order.c %D%/shared/collective_order.h %D%/shared/ras.c %D%/shared/ras.h %D%/shared/pickle.c %D%/shared/pickle.h %D%/shared/recorder.c %D%/shared/recorder.h \
 	%D%/shared/stat_columns.c %D%/shared/stat_columns.h \
 	%D%/shared/tensor_columns.c %D%/shared/tensor_columns.h \
 	%D%/shared/nccl_columns.h %D%/shared/thread_columns.c %D%/shared/thread_columns.h \

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -24,14 +23,14 @@ static bool read_once(struct prb_control *control, double *ms_out, size_t *bytes
 {
     PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
     double began = prb_clock_s();
-    if (!prb_control_recorder(control, NULL, NULL, &recorder, err))
+    if (!prb_control_recorder(control, true, NULL, NULL, &recorder, err))
         return false;
     *ms_out = 1e3 * (prb_clock_s() - began);
     if (recorder.with_gil)
         return prb_fail(err, PRB_UNSUPPORTED, "this torch writes it in Python only");
     *bytes_out = 0;
-    for (size_t i = 0; i < recorder.texts.count; i++)
-        *bytes_out += strlen(recorder.texts.items[i]);
+    for (size_t i = 0; i < recorder.count; i++)
+        *bytes_out += recorder.texts[i].len;
     return true;
 }
 

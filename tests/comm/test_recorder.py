@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -119,6 +120,37 @@ def test_cells_of_other_types_are_null(python):
     assert len(rows) == 3 and rows[0]["record_id"] == 12 and rows[0]["pg_id"] is None and rows[0]["pg_name"] is None
     assert rows[0]["time_created_ns"] is None and rows[0]["duration_ns"] == 1500000 and rows[0]["input_sizes"] == '{"a":null}'
     assert (rows[0]["retired"], rows[0]["state"], rows[1]["record_id"]) == (0, "5", None)
+
+
+def test_a_pickle_is_read_as_json_is(python, tmp_path):
+    """PyTorch writes both; the pickle takes half the time.  A tuple is a list, None no value."""
+    entry = {"record_id": 12, "pg_id": 0, "process_group": ("0", "default_pg"), "time_created_ns": 1795748340504095746, "duration_ms": 1.5,
+             "input_sizes": [[8], [2, 300]], "input_dtypes": ["Float", "Float"], "retired": True, "state": "scheduled",
+             "time_discovered_started_ns": None, "timeout_ms": 1800000, "is_p2p": False, "thread_name": "pyth\u00f6n"}
+    file = tmp_path / "pickle"
+    other = json.loads(json.dumps(entry))  # shares no list with it, as PyTorch's entries do not
+    file.write_bytes(pickle.dumps({"entries": [entry, other]}, protocol=2))
+    asked = []
+    for variables in {"FAKE_PICKLE": str(file), "FAKE_RECORDER": "{}"}, {"FAKE_RECORDER": json.dumps({"entries": [entry, entry]})}:
+        pid = python(load("libtorch_cpu.so"), **variables)
+        ready(pid)
+        rows = query(pid, RECORD)
+        asked.append([{key: value for key, value in row.items() if key not in ("timestamp", "snapshot_id", "pid")} for row in rows])
+    assert asked[0] == asked[1] and len(asked[0]) == 2 and asked[0][0]["thread_name"] == "pyth\u00f6n"
+    assert asked[0][0]["time_created_ns"] == 1795748340504095746 and asked[0][0]["input_sizes"] == "[[8],[2,300]]"
+
+
+def test_a_pickle_that_would_run_something_is_not_taken(python, tmp_path):
+    """It is asked for as JSON then: nothing of it is run here."""
+    class Runs:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    file = tmp_path / "pickle"
+    file.write_bytes(pickle.dumps(Runs(), protocol=2))
+    pid = python(load("libtorch_cpu.so"), FAKE_PICKLE=str(file), FAKE_RECORDER=json.dumps({"entries": [{"record_id": 4}]}))
+    ready(pid)
+    assert [row["record_id"] for row in query(pid, RECORD)] == [4] and not (tmp_path / "made").exists()
 
 
 def test_a_recorder_that_hangs(python):

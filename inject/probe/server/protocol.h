@@ -39,7 +39,7 @@ struct prb_message_head {
     M(DEBUG_CALL, 11) /* KEY the method, VALUE its arguments, THREAD; END has TEXT */                \
     M(TORCH,                                                                                         \
       12) /* VALUE: lines (torch/request.c), or none; END has TEXT: its state, and COUNT of steps */ \
-    M(RECORDER, 20) /* OUTPUT: JSON of PyTorch's Flight Recorders, STREAM says of which */           \
+    M(RECORDER, 20) /* OUTPUT: PyTorch's Flight Recorders, as JSON or PICKLE; STREAM: which */       \
     M(PART, 64)     /* OUTPUT with STREAM, or ITEM */                                                \
     M(END, 65)                                                                                       \
     M(FAILED, 66) /* CODE (enum prb_code), TEXT, REMEDY */
@@ -87,7 +87,8 @@ struct prb_field_head {
     F(PATH, 26, BYTES)                                                                             \
     F(EVALUATIONS, 27, NUMBER) /* that run now */                                                  \
     F(BYTECODE, 28, BYTES)     /* of DEBUG: bytecode_form.h; without it the probe compiles */      \
-    F(FUNCTION, 29, BYTES)     /* of the frame, instead of its number */
+    F(FUNCTION, 29, BYTES)     /* of the frame, instead of its number */                           \
+    F(PICKLE, 30, NUMBER) /* of RECORDER: it may be one, which PyTorch writes in half the time */
 
 enum prb_message_field {
 #define F(name, number, kind) PRB_FLD_##name = number,

@@ -9,9 +9,8 @@
 #include "inject/inject.h"
 #include "inspect/target.h"
 #include "table/shared/duration.h"
+#include "table/shared/pickle.h"
 #include "table/shared/thread_columns.h"
-
-#define RECORDERS_MAX 4
 
 PRB_DEFINE_AUTO_PTR(prb_control, struct prb_control, prb_control_close)
 PRB_DEFINE_AUTO(prb_recorder, struct prb_recorder, prb_recorder_free)
@@ -24,24 +23,45 @@ void prb_recording_deinit(struct prb_recording *recording) { json_decref(recordi
     "collective has begun, or they are gloo's, which PyTorch 2.9 and before does not record; "     \
     "python.comm_collective has these while probing.torch.profiling is on"
 
+static json_t *parse_text(const struct prb_recorder_text *text, struct prb_error *err)
+{
+    json_error_t why;
+    if (prb_is_pickle(text->data, text->len))
+        return prb_pickle_parse(text->data, text->len, err);
+    json_t *json = json_loadb(text->data, text->len, 0, &why);
+    return json ? json : PRB_NULL(prb_fail(err, PRB_CORRUPT, "no JSON object: %s", why.text));
+}
+
 static bool parse(const struct prb_recorder *recorder, struct prb_recording *out,
                   struct prb_error *err)
 {
-    out->texts = json_array();
-    for (size_t i = 0; i < recorder->texts.count && i < RECORDERS_MAX; i++) {
-        json_error_t why;
-        const char *text = recorder->texts.items[i];
-        json_t *one = json_loadb(text, strlen(text), 0, &why);
-        if (!json_is_object(one)) {
-            json_decref(one);
+    out->entries = 0;
+    if (!(out->texts = json_array()))
+        return prb_nomem(err);
+    for (size_t i = 0; i < recorder->count; i++) {
+        PRB_AUTO(json_t) json_t *one = parse_text(&recorder->texts[i], err);
+        if (!one)
+            return prb_error_prefix(err, "what the Flight Recorder wrote");
+        if (!json_is_object(one))
             return prb_fail(err, PRB_CORRUPT,
-                            "what the Flight Recorder wrote is no JSON object: %s", why.text);
-        }
+                            "what the Flight Recorder wrote: no JSON object, but another value");
         out->entries += json_array_size(json_object_get(one, "entries"));
-        if (json_array_append_new(out->texts, one) != 0)
+        if (json_array_append(out->texts, one) != 0)
             return prb_nomem(err);
     }
-    return out->texts || prb_nomem(err);
+    return true;
+}
+
+static bool take(struct prb_rows *rows, struct prb_control *control, bool pickle,
+                 struct prb_recording *out, struct prb_error *err)
+{
+    PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
+    if (!prb_control_recorder(control, pickle, prb_rows_in_time, rows, &recorder, err))
+        return false;
+    if (recorder.with_gil)
+        prb_rows_warn(rows, "this torch writes its Flight Recorder under the GIL only");
+    prb_recording_deinit(out);
+    return parse(&recorder, out, err);
 }
 
 bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct prb_recording *out,
@@ -61,14 +81,14 @@ bool prb_recording_take(struct prb_rows *rows, struct prb_target *target, struct
     prb_process_ranks(target->proc, &process);
     *out = (struct prb_recording){
         .time = prb_clock_epoch_s(), .rank = process.rank, .world_size = process.world_size};
-    PRB_AUTO(prb_recorder) struct prb_recorder recorder = {0};
-    if (!prb_control_recorder(control, prb_rows_in_time, rows, &recorder, err)) {
-        prb_explain_gil(pid, err);
-        return false;
-    }
-    if (recorder.with_gil)
-        prb_rows_warn(rows, "this torch writes its Flight Recorder under the GIL only");
-    return parse(&recorder, out, err);
+    struct prb_error why = {0};
+    if (take(rows, control, true, out, &why) ||
+        (why.code == PRB_CORRUPT && take(rows, control, false, out, &why)))
+        return true;
+    prb_explain_gil(pid, &why);
+    if (err)
+        *err = why;
+    return false;
 }
 
 void prb_recording_note_empty(struct prb_rows *rows, const struct prb_recording *recording)
