@@ -1,7 +1,8 @@
 """A program that crashes in the way its first argument names, once it got a line: under any CPython from 3.6 on.
 
 It says "ready PID", and of its stack what a debugger must find.  argv: WAY [FAULTS, the library of faults.c] [word...];
-words: faulthandler-before (in front of the probe), faulthandler-after, full-stderr (a pipe that nobody reads).
+words: faulthandler-before (in front of the probe), faulthandler-after, full-stderr (a pipe that nobody reads), computing (a thread that keeps the GIL
+for 0.6 s each time).
 """
 
 import ctypes
@@ -48,6 +49,11 @@ def objects():
     for _ in range(1000):
         bytes(200)
     faults.fault_null()
+
+
+def compute():
+    while not stop.is_set():
+        pass
 
 
 def raise_it():
@@ -138,6 +144,9 @@ def outer():
 threading.Thread(target=idle, name="idler", daemon=True).start()
 if "faulthandler-before" in words:
     faulthandler.enable()
+if "computing" in words:
+    threading.Thread(target=compute, name="computer", daemon=True).start()
+    sys.setswitchinterval(0.6)
 print("ready", os.getpid(), flush=True)
 sys.stdin.readline()
 if "faulthandler-after" in words:

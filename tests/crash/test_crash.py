@@ -136,6 +136,12 @@ def test_every_kind_leaves_a_dump_and_its_status(python, crashed, way):
     assert one.dump in one.told or way == "closed"
 
 
+def test_a_stack_overflow_right_after_injection(any_python, crashed):
+    """The main thread gets its stack for signals when it next runs Python: by then the hooks are in, however long that takes beside a thread that computes."""
+    one = crashed(any_python, "stack", "computing")
+    assert one.status == -signal.SIGSEGV and account(one.dump)["signal"] == signal.SIGSEGV, one.told
+
+
 def test_a_process_that_is_killed_meanwhile(any_python, crashed, tmp_path):
     """The writer goes on and tells of the dump, though nobody waits for it any more."""
     one = crashed(any_python, "killed", str(tmp_path))

@@ -70,7 +70,8 @@ struct prb_python_job *prb_python_start(const struct prb_python_request *request
 void prb_python_cancel(struct prb_python_job *job);
 void prb_python_release(struct prb_python_job *job);
 /* Start a job and wait for its answer, at most so long (ms; PRB_PYTHON_ITS_OWN: until its own
- * deadlines).  False: it failed, or the time is over and it goes on.  Never with the GIL. */
+ * deadlines), and 3 s more when it has begun by then.  False: it failed, or the time is over and
+ * it goes on.  Never with the GIL. */
 #define PRB_PYTHON_ITS_OWN UINT32_MAX
 bool prb_python_wait(const struct prb_python_request *request, uint32_t wait_ms,
                      struct prb_error *err);

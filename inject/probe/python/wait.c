@@ -6,6 +6,9 @@
 #include "base/clock.h"
 #include "inject/probe/python/job.h"
 
+/* More for a job that has begun: other threads may have the GIL in between. */
+#define RUNNING_MS 3000u
+
 struct waiting {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -44,21 +47,43 @@ static void on_done(void *context, const struct prb_python_result *result)
 }
 static void on_failed(void *context, const struct prb_error *err) { answered(context, err); }
 
-/* Whether the job ended well in time. */
-static bool await(struct waiting *waiting, uint32_t wait_ms, struct prb_error *err)
+static bool is_running(struct prb_python_job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    bool is = job->phase == PRB_JOB_RUNNING;
+    pthread_mutex_unlock(&job->lock);
+    return is;
+}
+
+/* Until the answer, or so long; the lock is held. */
+static void await_answer(struct waiting *waiting, uint32_t wait_ms)
 {
     struct timespec until = prb_clock_in(wait_ms * 1e-3);
     int late = 0;
-    pthread_mutex_lock(&waiting->lock);
     while (!waiting->over && !late)
         late = wait_ms == PRB_PYTHON_ITS_OWN
                    ? pthread_cond_wait(&waiting->changed, &waiting->lock)
                    : pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until);
+}
+
+/* Whether the job ended well in time. */
+static bool await(struct waiting *waiting, struct prb_python_job *job, uint32_t wait_ms,
+                  struct prb_error *err)
+{
+    pthread_mutex_lock(&waiting->lock);
+    await_answer(waiting, wait_ms);
+    if (!waiting->over) {
+        pthread_mutex_unlock(&waiting->lock);
+        bool more = is_running(job);
+        pthread_mutex_lock(&waiting->lock);
+        if (more)
+            await_answer(waiting, RUNNING_MS);
+    }
     bool ok = waiting->over && !waiting->failed;
     if (waiting->failed && err)
         *err = waiting->failure;
     else if (!waiting->over)
-        prb_fail(err, PRB_TIMEOUT, "the job did not end within %u ms", wait_ms);
+        prb_fail(err, PRB_TIMEOUT, "the job did not end in time");
     pthread_mutex_unlock(&waiting->lock);
     return ok;
 }
@@ -78,7 +103,7 @@ bool prb_python_wait(const struct prb_python_request *request, uint32_t wait_ms,
         free(waiting);
         return false;
     }
-    bool ok = await(waiting, wait_ms, err);
+    bool ok = await(waiting, job, wait_ms, err);
     release(waiting);
     prb_python_release(job);
     return ok;
