@@ -21,7 +21,7 @@ bool prb_agent_lock_tell(int lock, bool within);
 /* $XDG_STATE_HOME/probing/agent-HOST.log. */
 struct prb_log_file *prb_agent_log_open(const char *host, struct prb_error *err) PRB_MUST_CHECK;
 
-/* ---- work.c: requests wait, and are answered one after the other ---- */
+/* ---- lane.c, work.c: requests wait, and are answered one after the other ---- */
 
 struct prb_agent_work_options {
     struct prb_log_file *log;
