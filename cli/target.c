@@ -2,10 +2,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
+#include "base/syscalls.h"
 #include "cli/command.h"
 #include "cli/fleet/job.h"
 #include "cli/print/out.h"
@@ -143,6 +146,14 @@ bool prb_thread_is(const struct prb_thread *thread, pid_t pid, const char *word)
 
 bool prb_run_has_target(const struct prb_run *run) { return run->target != NULL; }
 
+/* Also one that its parent has not collected: what it kept is there. */
+static bool has_ended(pid_t pid)
+{
+    PRB_AUTO_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    return fd >= 0 ? poll(&end, 1, 0) > 0 : kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 const char *prb_run_ended(const struct prb_run *run)
 {
     const struct prb_wanted_target *wanted = run->target;
@@ -150,7 +161,7 @@ const char *prb_run_ended(const struct prb_run *run)
     if (!wanted || wanted->count != 1 || wanted->how == PRB_GLOBAL_NAME)
         return NULL;
     if (wanted->how == PRB_GLOBAL_PID)
-        return kill(wanted->pids[0], 0) != 0 && errno == ESRCH ? wanted->word : NULL;
+        return has_ended(wanted->pids[0]) ? wanted->word : NULL;
     return stat(wanted->word, &st) == 0 && S_ISDIR(st.st_mode) ? wanted->word : NULL;
 }
 

@@ -63,6 +63,17 @@ def test_the_job_is_gone(recorder, store, by, tmp_path, monkeypatch):
     assert list(query(names[by], "SELECT * FROM events LIMIT 1")[0]) == ["step", "loss", "note", "timestamp", "pid", "rank", "resolution"]
 
 
+def test_the_job_is_gone_and_its_parent_has_not_waited_for_it(recorder, store):
+    """As in a container whose first process waits for nobody."""
+    recorder.write("events", map(row, range(30)))
+    store.collect_once()
+    recorder.child.kill()
+    wait_until(lambda: "Z" in open("/proc/{}/stat".format(recorder.pid)).read().rsplit(")", 1)[1])
+    assert query(recorder.pid, ALL) == expected(30)
+    done = probing("-t", recorder.pid, "backtrace", check=False)
+    assert done.returncode != 0 and "its parent has not collected it yet" in done.stderr
+
+
 def test_rows_of_an_ended_process_that_nobody_collected(recorder, store):
     recorder.write("events", map(row, range(10)))
     recorder.end()
