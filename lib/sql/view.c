@@ -133,6 +133,11 @@ static bool fill(struct prb_db *db, struct prb_rows *rows, const struct prb_argu
         rows->arguments[i].given = true;
     }
     const bool of_process = table->needs_target && !(table->kept && db->recorded);
+    if (!db->target && of_process && db->ended) {
+        prb_fail(err, PRB_NOT_FOUND, "%s.%s is of a process that runs, and this one has ended",
+                 table->schema, table->name);
+        return prb_error_remedy(err, "SHOW TABLES has what is kept of it");
+    }
     if (!db->target && (of_process || (table->recorded && !db->recorded))) {
         prb_fail(err, PRB_USAGE, "%s.%s is a table of a process, and none is given", table->schema,
                  table->name);

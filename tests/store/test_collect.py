@@ -60,6 +60,8 @@ def test_the_job_is_gone(recorder, store, by, tmp_path, monkeypatch):
     assert query(names[by], "SELECT n, pid, rank FROM other") == [{"n": 7, "pid": recorder.pid, "rank": None}]
     tables = [one["table_name"] for one in query(names[by], "SHOW TABLES")]
     assert tables[-3:] == ["events", "other", "training_logs"] and {"usage", "memory_usage"} <= set(tables) and "threads" not in tables
+    done = probing("-t", names[by], "query", "SELECT * FROM memory_allocations", check=False)
+    assert done.returncode != 0 and "of a process that runs, and this one has ended" in done.stderr
     assert list(query(names[by], "SELECT * FROM events LIMIT 1")[0]) == ["step", "loss", "note", "timestamp", "pid", "rank", "resolution"]
 
 
