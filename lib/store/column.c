@@ -7,179 +7,9 @@
 
 #include "base/index.h"
 #include "base/real.h"
-
-#define SHIFT_MAX 60 /* of k * 2^-m */
-#define EXACT 0x1p53 /* integers below are doubles */
-#define ORDERS 3
-
-static const double divisors[PRB_STORE_SCALES] = {
-    [PRB_STORE_THOUSANDS] = 1e3, [PRB_STORE_MILLIONS] = 1e6, [PRB_STORE_BILLIONS] = 1e9};
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* ---- a double as an integer ---- */
-
-#define MANTISSA_BITS 52 /* IEEE 754, binary64 */
-#define EXPONENT_BIAS 1023
-#define EXPONENT_MAX 0x7ff /* infinities and NaN */
-
-/* Exact, and so is a product with it, while neither is subnormal. */
-static double power_of_two(int exponent)
-{
-    uint64_t bits = (uint64_t)(EXPONENT_BIAS + exponent) << MANTISSA_BITS;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static double unscaled(int64_t k, enum prb_store_scale scale, int shift)
-{
-    return scale == PRB_STORE_BINARY ? (double)k * power_of_two(-shift)
-                                     : (double)k / divisors[scale];
-}
-
-/* False: it is not exactly k in this scale. */
-static bool scaled(double value, enum prb_store_scale scale, int shift, int64_t *out)
-{
-    double k = value * (scale == PRB_STORE_BINARY ? power_of_two(shift) : divisors[scale]);
-    if (!(k > -EXACT && k < EXACT))
-        return false;
-    *out = (int64_t)prb_round(k);
-    return bits_of(unscaled(*out, scale, shift)) == bits_of(value);
-}
-
-/* Binary digits behind the point, SHIFT_MAX + 1 for too many. */
-static int fraction_digits(double value)
-{
-    uint64_t bits = bits_of(value), mantissa = bits & ((UINT64_C(1) << MANTISSA_BITS) - 1);
-    int exponent = (int)(bits >> MANTISSA_BITS & EXPONENT_MAX);
-    if (exponent == EXPONENT_MAX)
-        return SHIFT_MAX + 1;
-    if (exponent == 0)
-        return mantissa ? SHIFT_MAX + 1 : 0; /* subnormal; zero */
-    int zeros = mantissa ? __builtin_ctzll(mantissa) : MANTISSA_BITS;
-    int digits = MANTISSA_BITS - zeros - (exponent - EXPONENT_BIAS);
-    return digits < 0 ? 0 : digits > SHIFT_MAX ? SHIFT_MAX + 1 : digits;
-}
-
-static int digits_of_all(const double *values, size_t count)
-{
-    int most = 0;
-    for (size_t i = 0; i < count && most <= SHIFT_MAX; i++) {
-        int digits = fraction_digits(values[i]);
-        most = digits > most ? digits : most;
-    }
-    return most;
-}
-
-static bool scale_all(const double *values, size_t count, enum prb_store_scale scale, int shift,
-                      int64_t *out)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!scaled(values[i], scale, shift, &out[i]))
-            return false;
-    return true;
-}
+#include "store/planes.h"
 
 /* ---- numbers ---- */
-
-static uint64_t zigzag(uint64_t value) { return value << 1 ^ (uint64_t)((int64_t)value >> 63); }
-static uint64_t unzigzag(uint64_t value) { return value >> 1 ^ (0 - (value & 1)); }
-
-/* Differences into out, which has room for count; returns how many bytes the largest has. */
-static inline __attribute__((always_inline)) unsigned
-differences_of(const int64_t *values, size_t count, unsigned order, uint64_t *out)
-{
-    uint64_t all = 0, last = 0, last_difference = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t value = (uint64_t)values[i], difference = value - last;
-        uint64_t number = order == 0   ? value
-                          : order == 1 ? difference
-                                       : difference - last_difference;
-        last = value;
-        last_difference = difference;
-        out[i] = zigzag(number);
-        all |= out[i];
-    }
-    return all ? (71u - (unsigned)__builtin_clzll(all)) / 8 : 0;
-}
-
-/* Made for each order, as what follows for each width. */
-static unsigned differences(const int64_t *values, size_t count, unsigned order, uint64_t *out)
-{
-    return order == 0   ? differences_of(values, count, 0, out)
-           : order == 1 ? differences_of(values, count, 1, out)
-                        : differences_of(values, count, 2, out);
-}
-
-static inline __attribute__((always_inline)) void planes_of(const uint64_t *values, size_t count,
-                                                            unsigned width, uint8_t *out)
-{
-    for (size_t i = 0; i < count; i++) {
-#pragma GCC unroll 8
-        for (unsigned plane = 0; plane < width; plane++)
-            out[plane * count + i] = (uint8_t)(values[i] >> 8 * plane);
-    }
-}
-#define TO(width)                                                                                  \
-    static void to_##width(const uint64_t *values, size_t count, uint8_t *out)                     \
-    {                                                                                              \
-        planes_of(values, count, width, out);                                                      \
-    }
-TO(0)
-TO(1)
-TO(2)
-TO(3)
-TO(4)
-TO(5)
-TO(6)
-TO(7)
-TO(8)
-static void (*const to_width[])(const uint64_t *, size_t,
-                                uint8_t *) = {to_0, to_1, to_2, to_3, to_4, to_5, to_6, to_7, to_8};
-
-/*
- * The way back in one pass, made for each width: a column's time is in this loop, and a pass for
- * each plane and each step behind them takes twice as long.
- */
-static inline __attribute__((always_inline)) void
-from_planes(const uint8_t *in, size_t count, unsigned width, unsigned order, uint64_t *out)
-{
-    uint64_t last = 0, last_difference = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t value = 0;
-#pragma GCC unroll 8
-        for (unsigned plane = 0; plane < width; plane++)
-            value |= (uint64_t)in[plane * count + i] << 8 * plane;
-        value = unzigzag(value);
-        if (order) {
-            last_difference = order == 1 ? value : last_difference + value;
-            value = last += last_difference;
-        }
-        out[i] = value;
-    }
-}
-#define FROM(width)                                                                                \
-    static void from_##width(const uint8_t *in, size_t count, unsigned order, uint64_t *out)       \
-    {                                                                                              \
-        from_planes(in, count, width, order, out);                                                 \
-    }
-FROM(0)
-FROM(1)
-FROM(2)
-FROM(3)
-FROM(4)
-FROM(5)
-FROM(6)
-FROM(7)
-FROM(8)
-static void (*const from_width[])(const uint8_t *, size_t, unsigned, uint64_t *) = {
-    from_0, from_1, from_2, from_3, from_4, from_5, from_6, from_7, from_8};
 
 struct scratch { /* for one column's numbers */
     int64_t *numbers, *best;
@@ -215,9 +45,9 @@ static unsigned best_order(struct prb_packer *packer, struct scratch *scratch, c
     count = count < PRB_STORE_TRIAL ? count : PRB_STORE_TRIAL;
     *size_out = SIZE_MAX;
     /* What is next to nothing cannot get smaller: most columns hardly change within a chunk. */
-    for (unsigned order = 0; order < ORDERS && *size_out > count / 32; order++) {
-        unsigned width = differences(from, count, order, scratch->different);
-        to_width[width](scratch->different, count, scratch->planes);
+    for (unsigned order = 0; order < PRB_STORE_ORDERS && *size_out > count / 32; order++) {
+        unsigned width = prb_store_differences(from, count, order, scratch->different);
+        prb_store_planes(scratch->different, count, width, scratch->planes);
         size_t size = prb_store_packed_size(packer, scratch->planes, width * count);
         if (size < *size_out) {
             *size_out = size;
@@ -233,8 +63,8 @@ static bool put_numbers(struct prb_packer *packer, struct scratch *scratch, cons
 {
     bool packed;
     size_t before = chunk->len;
-    unsigned width = differences(from, count, entry->order, scratch->different);
-    to_width[width](scratch->different, count, scratch->planes);
+    unsigned width = prb_store_differences(from, count, entry->order, scratch->different);
+    prb_store_planes(scratch->different, count, width, scratch->planes);
     if (!prb_store_pack(packer, scratch->planes, width * count, chunk, &packed))
         return prb_nomem(err);
     entry->width = (uint8_t)width;
@@ -280,24 +110,15 @@ static bool put_integers(struct prb_packer *packer, struct scratch *scratch, con
 }
 
 /* The integers of a scale.  False: not every value is exact in it. */
-static bool to_scale(const double *from, size_t count, int scale, int shift, int64_t *out)
-{
-    if (scale != PRB_STORE_BITS)
-        return !(scale == PRB_STORE_BINARY && shift > SHIFT_MAX) &&
-               scale_all(from, count, (enum prb_store_scale)scale, shift, out);
-    memcpy(out, from, count * sizeof *from);
-    return true;
-}
-
 /* Of all scales in which every value is exact, the one that packs the first values best. */
 static void choose_scale(struct prb_packer *packer, struct scratch *scratch, const double *from,
                          size_t count, struct prb_store_entry *entry)
 {
-    int shift = digits_of_all(from, count);
+    int shift = prb_store_fraction_digits(from, count);
     size_t least = SIZE_MAX;
     for (int scale = PRB_STORE_BITS; scale < PRB_STORE_SCALES; scale++) {
         size_t size;
-        if (!to_scale(from, count, scale, shift, scratch->numbers))
+        if (!prb_store_scale(from, count, (enum prb_store_scale)scale, shift, scratch->numbers))
             continue;
         unsigned order = best_order(packer, scratch, scratch->numbers, count, &size);
         if (size >= least)
@@ -316,11 +137,11 @@ static void choose_scale(struct prb_packer *packer, struct scratch *scratch, con
 static bool take_scale(struct scratch *scratch, const double *from, size_t count,
                        const struct prb_store_codec *codec, struct prb_store_entry *entry)
 {
-    int shift = codec->scale == PRB_STORE_BINARY ? digits_of_all(from, count) : 0;
+    int shift = codec->scale == PRB_STORE_BINARY ? prb_store_fraction_digits(from, count) : 0;
     entry->scale = codec->scale;
     entry->order = codec->order;
     entry->shift = (uint8_t)shift;
-    return to_scale(from, count, codec->scale, shift, scratch->best);
+    return prb_store_scale(from, count, (enum prb_store_scale)codec->scale, shift, scratch->best);
 }
 
 static bool put_reals(struct prb_packer *packer, struct scratch *scratch, const double *from,
@@ -468,8 +289,8 @@ static void bound_reals(const struct prb_store_column *column, struct prb_store_
     if (least > most)
         return;
     entry->flags |= PRB_STORE_BOUNDED;
-    entry->least = (int64_t)bits_of(least);
-    entry->most = (int64_t)bits_of(most);
+    entry->least = (int64_t)prb_store_bits(least);
+    entry->most = (int64_t)prb_store_bits(most);
 }
 
 static inline __attribute__((always_inline)) void integers_between(const int64_t *integers,
@@ -560,10 +381,10 @@ static bool entry_is_sound(const struct prb_store_entry *entry, size_t len, size
     uint64_t end =
         (uint64_t)entry->offset + entry->nulls_stored + entry->numbers_stored + entry->texts_stored;
     return end <= len && entry->type >= PRB_RING_INTEGER && entry->type <= PRB_RING_TIME &&
-           entry->order < ORDERS && entry->scale < PRB_STORE_SCALES && entry->shift <= SHIFT_MAX &&
-           entry->width <= 8 && (entry->scale == PRB_STORE_BITS || is_real(entry->type)) &&
-           entry->null_count <= rows && entry->text_count <= rows &&
-           entry->texts_bytes <= PRB_STORE_TEXTS_MAX &&
+           entry->order < PRB_STORE_ORDERS && entry->scale < PRB_STORE_SCALES &&
+           entry->shift <= PRB_STORE_SHIFT_MAX && entry->width <= PRB_STORE_WIDTH_MAX &&
+           (entry->scale == PRB_STORE_BITS || is_real(entry->type)) && entry->null_count <= rows &&
+           entry->text_count <= rows && entry->texts_bytes <= PRB_STORE_TEXTS_MAX &&
            (entry->type == PRB_RING_TEXT || (!entry->text_count && !entry->texts_bytes));
 }
 
@@ -599,7 +420,7 @@ static uint64_t *get_numbers(struct prb_packer *packer, const char *from,
     if (!prb_store_unpack(packer, entry->flags & PRB_STORE_NUMBERS_PACKED, from,
                           entry->numbers_stored, planes, bytes, err))
         return NULL;
-    from_width[entry->width](planes, rows, entry->order, numbers);
+    prb_store_from_planes(planes, rows, entry->width, entry->order, numbers);
     return PRB_STEAL(numbers);
 }
 
@@ -629,13 +450,6 @@ static bool get_texts(struct prb_packer *packer, const char *from,
     return true;
 }
 
-static void make_reals(uint64_t *numbers, size_t rows, const struct prb_store_entry *entry)
-{
-    for (size_t i = 0; entry->scale != PRB_STORE_BITS && i < rows; i++)
-        numbers[i] = bits_of(
-            unscaled((int64_t)numbers[i], (enum prb_store_scale)entry->scale, entry->shift));
-}
-
 bool prb_store_column_decode(struct prb_packer *packer, const char *chunk, size_t len,
                              const struct prb_store_entry *entry, size_t rows,
                              struct prb_store_values *out, struct prb_error *err)
@@ -657,7 +471,7 @@ bool prb_store_column_decode(struct prb_packer *packer, const char *chunk, size_
         if (!get_texts(packer, at, entry, numbers, rows, &values, err))
             return false;
     } else {
-        make_reals(numbers, rows, entry);
+        prb_store_unscale(numbers, rows, (enum prb_store_scale)entry->scale, entry->shift);
         for (size_t i = 0; values.column.nulls && i < rows; i++)
             numbers[i] = values.column.nulls[i] ? 0 : numbers[i];
         values.column.integers = (const int64_t *)(values.memory[1] = PRB_STEAL(numbers));

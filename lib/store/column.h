@@ -14,6 +14,7 @@
 
 #include "ring/ring.h"
 #include "store/pack.h"
+#include "store/scale.h"
 
 #define PRB_STORE_ROWS_MAX 65536u       /* of a chunk */
 #define PRB_STORE_TEXTS_MAX (64u << 20) /* bytes of a column's dictionary */
@@ -71,15 +72,6 @@ struct prb_store_entry {
                             bits, unknown where a NaN is among them */
 };
 _Static_assert(sizeof(struct prb_store_entry) == 56, "as it stands in files");
-
-enum prb_store_scale {
-    PRB_STORE_BITS,      /* a double's bits; or an integer */
-    PRB_STORE_THOUSANDS, /* k / 10^3 */
-    PRB_STORE_MILLIONS,
-    PRB_STORE_BILLIONS,
-    PRB_STORE_BINARY, /* k * 2^-shift */
-    PRB_STORE_SCALES
-};
 
 /* Append the column's bytes to a chunk and fill its entry.  False: NOMEM, or texts that are too
  * many (USAGE). */
