@@ -18,6 +18,7 @@
 #define SWITCHES_A_S 0.5   /* ... so many for each second: of waits with a timeout */
 #define WORKS_SHARE 0.02   /* CPU of another thread that counts as work */
 #define RECORDER_SECONDS 1.0
+#define PASSES_EVERY 0.001 /* s between glances at a thread that runs */
 
 PRB_DEFINE_AUTO_PTR(json_t, json_t, json_decref)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
@@ -32,14 +33,16 @@ struct use {
 struct view {
     double at; /* prb_clock_s */
     struct prb_stacks *stacks, *values;
-    struct use *uses; /* parallel to the threads of stacks */
-    json_t *groups;   /* or NULL */
+    struct prb_stacks *inside; /* the main thread with its native frames, where it spins; or NULL */
+    struct use *uses;          /* parallel to the threads of stacks */
+    json_t *groups;            /* or NULL */
 };
 
 static void view_deinit(struct view *view)
 {
     prb_stacks_free(view->stacks);
     prb_stacks_free(view->values);
+    prb_stacks_free(view->inside);
     free(view->uses);
     json_decref(view->groups);
 }
@@ -333,6 +336,44 @@ static size_t actor_of(const struct view *first, const struct view *last, size_t
                : thread;
 }
 
+/* ---- who runs and is at one place: it may wait by spinning, as CUDA does for a device ---- */
+
+static const struct prb_thread *running_main(const struct prb_stacks *stacks)
+{
+    const struct prb_thread *main = stacks->thread_count ? &stacks->threads[main_of(stacks)] : NULL;
+    return main && main->os_state == 'R' && main->os_thread_id == stacks->target.pid ? main : NULL;
+}
+
+/* Python alone, nothing stopped: often enough that a loop is seen at another place, too.  true: it was. */
+static bool passes(struct prb_target *target, const struct view *first, double until)
+{
+    const struct prb_thread *main = running_main(first->stacks);
+    if (!main || !main->has_python)
+        return false;
+    const struct prb_stack_options glance = {.only_thread = (uint64_t)main->os_thread_id};
+    for (double at = prb_clock_s() + PASSES_EVERY; at < until; at += PASSES_EVERY) {
+        prb_clock_sleep_until(at);
+        PRB_AUTO(prb_stacks) struct prb_stacks *now = prb_stacks_take(target, &glance, NULL);
+        if (now && now->thread_count == 1 && !same_python(main, &now->threads[0]))
+            return true;
+    }
+    return false;
+}
+
+/* What it spins in: its native frames are had by a stop of microseconds. */
+static void look_inside(struct prb_target *target, const struct view *first, struct view *last)
+{
+    const struct prb_thread *before = running_main(first->stacks);
+    const struct prb_thread *main = running_main(last->stacks);
+    if (!before || !main || !main->has_python || !same_python(before, main))
+        return;
+    const struct prb_stack_options all = {.native = true,
+                                          .only_thread = (uint64_t)main->os_thread_id};
+    PRB_AUTO(prb_stacks) struct prb_stacks *now = prb_stacks_take(target, &all, NULL);
+    if (now && now->thread_count == 1 && same_python(main, &now->threads[0]))
+        last->inside = PRB_STEAL(now);
+}
+
 static json_t *compare(struct prb_target *target, const struct view *first, const struct view *last)
 {
     size_t speaker = speaker_of(last->stacks), at = 0, before = 0;
@@ -350,7 +391,9 @@ static json_t *compare(struct prb_target *target, const struct view *first, cons
     bool known = same_thread(first->stacks, last->stacks->threads[main].os_thread_id, &main_before);
     bool spins, ran = cpu > QUIET_SHARE * span;
     bool looped = acted && same_function(acted, actor), kept = acts != speaker;
-    enum prb_hang_kind kind = kind_of(thread, looped, ran, kept, &spins);
+    const struct prb_thread *seen =
+        last->inside && speaker == main ? &last->inside->threads[0] : thread;
+    enum prb_hang_kind kind = kind_of(seen, looped, ran, kept, &spins);
     bool moved =
         !old || !known || !acted ||
         !(kept ? same_python(old, thread) && same_python(acted, actor) : same_stack(old, thread)) ||
@@ -359,7 +402,7 @@ static json_t *compare(struct prb_target *target, const struct view *first, cons
         (!spins && (ran || woken > QUIET_SWITCHES + SWITCHES_A_S * span));
     char operation[64] = "", site[160], channel[64], holder[200];
     if (kind == PRB_HANG_COLLECTIVE)
-        prb_hang_operation(thread, operation, sizeof operation);
+        prb_hang_operation(seen, operation, sizeof operation);
     holder_of(target, last->stacks, speaker, kind, holder, sizeof holder);
     site_of(prb_hang_own_frame(thread) ? thread : &last->stacks->threads[main], site, sizeof site);
     wait_channel(pid, thread->os_thread_id, channel, sizeof channel);
@@ -370,7 +413,7 @@ static json_t *compare(struct prb_target *target, const struct view *first, cons
                      "kind", prb_hang_kind_name(kind), "state", state, "wchan", text_of(channel),
                      "moved", moved, "looped", looped, "works", others_work(first, last, speaker),
                      "span", span, "cpu", cpu, "operation", text_of(operation), "site",
-                     text_of(site), "inside", text_of(inside(thread)), "holder", text_of(holder),
+                     text_of(site), "inside", text_of(inside(seen)), "holder", text_of(holder),
                      "frames", frames_of(shown), "groups", last->groups);
 }
 
@@ -379,9 +422,13 @@ static bool look_between(struct prb_target *target, const struct prb_evidence_op
                          const struct view *first, int number, bool *moved, struct prb_error *err)
 {
     PRB_AUTO(view) struct view view = {0};
-    prb_clock_sleep_until(first->at + number * options->every);
+    const double at = first->at + number * options->every;
+    *moved = *moved || passes(target, first, at);
+    prb_clock_sleep_until(at);
     if (!take_view(target, options, &view, err))
         return false;
+    if (!*moved)
+        look_inside(target, first, &view);
     PRB_AUTO(json_t)
     json_t *object = view.stacks->thread_count ? compare(target, first, &view) : NULL;
     *moved = *moved || json_is_true(json_object_get(object, "moved"));
@@ -400,9 +447,13 @@ json_t *prb_evidence_take(struct prb_target *target, const struct prb_evidence_o
     for (int i = 1; i < views - 1 && first.stacks->thread_count; i++)
         if (!look_between(target, options, &first, i, &moved, err))
             return NULL;
-    prb_clock_sleep_until(first.at + (views - 1) * options->every);
+    const double end = first.at + (views - 1) * options->every;
+    moved = moved || passes(target, &first, end);
+    prb_clock_sleep_until(end);
     if (!take_view(target, options, &last, err))
         return NULL;
+    if (!moved)
+        look_inside(target, &first, &last);
     if (!first.stacks->thread_count || !last.stacks->thread_count)
         return PRB_NULL(prb_fail(err, PRB_NOT_FOUND, "it has no threads any more"));
     json_t *object = compare(target, &first, &last);

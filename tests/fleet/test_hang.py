@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support.injection import built
 from support.target import DEADLINE, TARGETS, children, task_states
 from support.torch_python import torch_python
 from support.waits import until
@@ -180,6 +181,34 @@ def test_part_of_a_job_that_moves(start_ranks, ask):
     done = ask("-t", "@" + job.name, "hang", "--every", 1)
     assert done.status == 15 and "the ranks that answered move; not hung" in done.out and "missing 0-1" in done.err, (done.out, done.err)
     assert "cause" not in done.out, done.out
+
+
+WAITS_FOR_THE_GPU = """import ctypes, time
+cuda = ctypes.CDLL({!r})
+ctypes.c_int.in_dll(cuda, "cuda_spin_ms").value = {}
+def work():
+    print("ready", flush=True)
+    while True:
+        cuda.cudaStreamSynchronize(None)
+        for _ in range(100000): pass
+work()
+"""
+
+
+def test_a_gpu_that_does_not_answer(start_ranks, ask):
+    """CUDA waits for its device by spinning: that is no movement."""
+    job = start_ranks(1, program=WAITS_FOR_THE_GPU.format(built("training/fake_cuda.so"), -1))
+    until(lambda: "cudaStreamSynchronize" in ask(job.processes[0].pid, "backtrace", "--native").out)  # it says that it is ready before
+    done = ask(job.processes[0].pid, "hang", "--every", 1)
+    assert done.status == 0 and "waits for the GPU" in done.out and "no movement in" in done.out, done.out
+
+
+def test_a_gpu_that_is_waited_for_in_each_step(start_ranks, ask):
+    """A loop that waits for the device for most of the time, and in which no variable changes."""
+    job = start_ranks(1, program=WAITS_FOR_THE_GPU.format(built("training/fake_cuda.so"), 10))
+    for _ in range(5):
+        done = ask(job.processes[0].pid, "hang", "--every", 1)
+        assert done.status == 0 and "not hung" in done.out, done.out
 
 
 def test_views(start_ranks, ask, until_still):

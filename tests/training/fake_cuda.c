@@ -11,12 +11,12 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* no header here declares them */
 #pragma GCC visibility push(default)
 extern int cuda_capturing, cuda_lag, cuda_error, cuda_mode, cuda_harm, cuda_records, cuda_copies,
-    cuda_device, cuda_no_context; /* the test reads and sets them */
+    cuda_device, cuda_no_context, cuda_spin_ms; /* the test reads and sets them */
 
 enum { SUCCESS = 0, INVALID = 1, NOT_READY = 600 };
 
 int cuda_capturing, cuda_lag, cuda_error, cuda_mode, cuda_harm, cuda_records, cuda_copies,
-    cuda_device, cuda_no_context;
+    cuda_device, cuda_no_context, cuda_spin_ms;
 
 struct event {
     double ms;
@@ -55,6 +55,19 @@ int cudaThreadExchangeStreamCaptureMode(int *mode)
     int before = cuda_mode;
     cuda_mode = *mode;
     *mode = before;
+    return SUCCESS;
+}
+/* It spins, as CUDA's does by default: for cuda_spin_ms, below 0 for ever. */
+int cudaStreamSynchronize(void *stream)
+{
+    (void)stream;
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (cuda_spin_ms < 0 ||
+           (now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 <
+               cuda_spin_ms);
     return SUCCESS;
 }
 int cudaStreamIsCapturing(void *stream, int *out)
