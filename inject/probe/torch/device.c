@@ -1,7 +1,8 @@
 /*
  * What a step takes on its device: events where phases begin and end, on the stream that PyTorch has
- * then, of steps that are sampled and long enough that it costs nothing (LEAST_NS).  They are
- * read when a later step ends, and only if the device is done with them: nothing waits for it.
+ * then, of steps that are sampled, and of so few that all of it stays below SHARE of the time: on a
+ * busy device a step's events took 58 us.  They are read when a later step ends, and only if the
+ * device is done with them: nothing waits for it.
  *
  * The time of a phase is that from where the device came to its begin to where it came to its end:
  * with what it waited for the CPU in between.
@@ -13,7 +14,8 @@
 
 #define MARKS 64u                  /* of a step; one with more has no times */
 #define TIMELINES 16u              /* steps that the device may be behind; a power of two */
-#define LEAST_NS UINT64_C(5000000) /* of a step */
+#define SHARE 400                  /* a 400th of the time, 0.25 % */
+#define COST_MOST UINT64_C(200000) /* ns of a step's marks; beyond, the thread lost its CPU */
 
 struct timeline {
     int64_t step, tid;
@@ -32,7 +34,8 @@ static unsigned first,
     now_at;            /* counts: of the oldest that is not read, of the one that is filled */
 static int device;     /* whose the events are */
 static bool chosen;    /* this step has marks */
-static uint64_t spent; /* ns */
+static uint64_t spent; /* ns, on the step that is marked now */
+static uint64_t owed;  /* ns that steps are to take before another is marked */
 
 static bool try_lock(void)
 {
@@ -131,7 +134,8 @@ static void begin_line(int64_t step)
 uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid,
                                     bool next_is_sampled)
 {
-    bool wanted = next_is_sampled && duration >= LEAST_NS && prb_cuda_found() &&
+    owed -= duration < owed ? duration : owed;
+    bool wanted = next_is_sampled && !owed && prb_cuda_found() &&
                   atomic_load_explicit(&prb_torch.device, memory_order_relaxed);
     if ((!chosen && !wanted) || !try_lock())
         return 0;
@@ -147,6 +151,7 @@ uint64_t prb_torch_device_step_ends(uint64_t end, uint64_t duration, int64_t tid
     begin_line(atomic_load(&prb_torch.step));
     uint64_t took = spent;
     spent = prb_clock_ns() - begin;
+    owed += (took < COST_MOST ? took : COST_MOST) * SHARE;
     atomic_flag_clear_explicit(&lock, memory_order_release);
     return took;
 }
