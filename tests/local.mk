@@ -29,6 +29,7 @@ include tests/host/local.mk
 include tests/allocation/local.mk
 include tests/store/local.mk
 include tests/training/local.mk
+include tests/gpu/local.mk
 include tests/export/local.mk
 include tests/comm/local.mk
 include tests/fleet/local.mk

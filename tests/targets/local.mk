@@ -8,7 +8,7 @@ EXTRA_DIST += %D%/debugged.py %D%/debugged_late.py %D%/births.py %D%/debugged_hi
 EXTRA_DIST += %D%/allocating.py %D%/parking.py %D%/signalled.py %D%/debugged_by_gdb.py %D%/torch_by_gdb.py %D%/tasks.py %D%/torn_dicts.py %D%/torn_loss.py %D%/watched.py %D%/watched_loop.py %D%/watched_calls.py
 EXTRA_DIST += %D%/shares.py %D%/reborn.py %D%/hostile_names.py %D%/spins.py %D%/ranks.py %D%/turns.py %D%/layered.py %D%/chains.py %D%/raised.py
 EXTRA_DIST += %D%/collectives.py %D%/nccl_job.py %D%/torch_unharmed.py
-EXTRA_DIST += %D%/moved.py
+EXTRA_DIST += %D%/moved.py %D%/torch_gpu.py %D%/torch_nccl.py
 # Programs in C that report through shared memory (report.h).
 check_PROGRAMS += %D%/storm %D%/canary %D%/calls %D%/forks %D%/churn \
 	%D%/guarded %D%/embed %D%/clobber %D%/liar %D%/flicker
