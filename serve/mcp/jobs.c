@@ -22,6 +22,20 @@ static json_t *failed(const struct prb_mcp_printed *asked, int status, struct pr
     return PRB_NULL(prb_error_remedy(err, "%.*s", (int)strcspn(remedy, "\n"), remedy));
 }
 
+/* "probing: note: TEXT" of each line of standard error, as one text; null: there is none. */
+static json_t *notes_of(const char *said)
+{
+    static const char mark[] = "probing: note: ";
+    PRB_AUTO(prb_buf) struct prb_buf text = {0};
+    for (size_t len; said && *said; said += len + (said[len] == '\n')) {
+        len = strcspn(said, "\n");
+        if (strncmp(said, mark, sizeof mark - 1) == 0)
+            prb_buf_addf(&text, "%s%.*s", text.len ? "; " : "", (int)(len - (sizeof mark - 1)),
+                         said + sizeof mark - 1);
+    }
+    return prb_json_text(text.data);
+}
+
 /* What `probing -t JOB WORDS` prints as JSON; words end with NULL. */
 static json_t *ask(const struct prb_mcp_call *call, const char *const *words, struct prb_error *err)
 {
@@ -47,6 +61,7 @@ static json_t *ask(const struct prb_mcp_call *call, const char *const *words, st
     if (told) {
         json_object_set_new(call->result, "target", prb_json_text(address));
         json_object_set(call->result, "coverage", json_object_get(told, "coverage"));
+        json_object_set_new(call->result, "warning", notes_of(asked.said.data));
     }
     return told;
 }

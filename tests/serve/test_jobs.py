@@ -188,6 +188,8 @@ def test_agents(server, job):
     assert told["groups"][0]["ranks"] == "2" and told["groups"][0]["frames"][0].startswith("innermost (") and told["coverage"]["answered"] == "0-3"
     told = tool(server, "query", target=target, sql="SELECT rank, pid FROM system.process ORDER BY 1", limit=3)
     assert told["columns"] == ["rank", "pid"] and told["rows"] == [[rank, job.ranks[rank].pid] for rank in range(3)] and told["truncated"]
+    assert told["warning"] is None
+    assert "crash list` has the job's dumps" in tool(server, "query", target=target, sql="SELECT count(*) FROM system.crashes")["warning"]
     told = tool(server, "diagnose", target=target, seconds=0.5)
     assert told["coverage"]["answered"] == "0-3" and all("probing -t " + target in one["next"] for one in told["findings"] if one["next"]), told
     assert {"health", "hang", "nan", "comm"} <= {one.get("skill") for one in told["findings"]} and {one.get("ranks") for one in told["findings"] if one.get("skill") == "health"} == {"0-3"}
