@@ -5,7 +5,7 @@ endif
 # A route is one file with its name here; routes.inc is made of this list.
 SERVE_ROUTES = %D%/routes/agent.c %D%/routes/agent_end.c %D%/routes/command.c %D%/routes/complete.c %D%/routes/config.c %D%/routes/crash_put.c %D%/routes/crashes.c \
 	%D%/routes/debug.c %D%/routes/debug_end.c %D%/routes/detach.c %D%/routes/eval.c %D%/routes/eval_end.c %D%/routes/health.c %D%/routes/history.c %D%/routes/inject.c \
-	%D%/routes/job.c %D%/routes/job_hang.c %D%/routes/job_profile.c %D%/routes/job_query.c %D%/routes/job_skill_run.c %D%/routes/job_stacks.c %D%/routes/jobs.c \
+	%D%/routes/job.c %D%/routes/job_crashes.c %D%/routes/job_hang.c %D%/routes/job_profile.c %D%/routes/job_query.c %D%/routes/job_skill_run.c %D%/routes/job_stacks.c %D%/routes/jobs.c \
 	%D%/routes/mcp.c %D%/routes/metrics.c %D%/routes/object.c %D%/routes/openapi.c %D%/routes/processes.c %D%/routes/profile.c \
 	%D%/routes/profile_begin.c %D%/routes/profile_diff.c %D%/routes/profile_end.c %D%/routes/profile_one.c %D%/routes/profiles.c \
 	%D%/routes/query.c %D%/routes/server.c %D%/routes/setting.c %D%/routes/setting_put.c %D%/routes/skill_run.c %D%/routes/skills.c \

@@ -56,6 +56,9 @@ def test_job(ranks, serve, tab, scheme):
     assert one.page.eval_on_selector_all(".grid td:first-child", "all => all.map(one => one.innerText)") == ["0", "1", "2", "3"]
     one.until("4 of 4 ranks answered")
     check_screen(one)
+    one.open(name, "crashes")
+    one.page.wait_for_selector("main:has-text('4 of 4 ranks answered'):has-text('No rank has left a crash dump')")
+    check_screen(one)
     one.open(name, "tensors")
     one.until("Which rank of " + name)
     check_screen(one)

@@ -204,6 +204,12 @@ def test_agents(server, job):
     assert "nowhere" in tool(server, "query", target=target, sql="SELECT * FROM nowhere")
 
 
+def test_crashes(server, job):
+    """Of the job's ranks alone; who did not answer is said."""
+    told = server.ask(job.path + "/crashes").json
+    assert told["rows"] == [] and told["coverage"]["answered"] == "0-3", told
+
+
 def test_a_server_of_one_rank(job):
     """It has that rank of the job alone."""
     environment = dict(os.environ, XDG_RUNTIME_DIR=tempfile.mkdtemp(prefix="own-"), PROBING_STORE="off")

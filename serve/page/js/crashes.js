@@ -8,6 +8,8 @@ import { useCrashes } from "./crash_list.js";
 import { framesOf } from "./looks.js";
 import { FrameList } from "./frames.js";
 import { localsOf } from "./locals.js";
+import { CoverageBar } from "./verdict.js";
+import { isJob } from "./job_list.js";
 import { Empty, Loading, Table, Trouble } from "./parts.js";
 const columns = [
     { name: "When", cell: (one) => h("span", { title: new Date(one.time * 1000).toISOString() }, new Date(one.time * 1000).toLocaleString()) },
@@ -95,10 +97,39 @@ function One({ target }) {
                 h("dt", null, name === "file_name" ? "dump" : name),
                 h("dd", null, name === "file_name" ? plain(target.replace(/^file:/, ""), 160) : value(name, told))))))))));
 }
+const jobColumns = [
+    { name: "First (UTC)", cell: (one) => one.first },
+    { name: "What", cell: (one) => plain(one.title || one.path, 120) },
+    { name: "Where", cell: (one) => h("span", { class: "fplace" }, plainPlace(one.place, 120)) },
+    { name: "Ranks", cell: (one) => one.ranks },
+    { name: "Host", cell: (one) => plain(one.host, 60) },
+    { name: "Dump", cell: (one) => h("span", { class: "fplace" }, plainPlace(one.path, 120)) },
+    { name: "Size", right: true, cell: (one) => bytes(one.bytes) },
+];
+function OfJob({ target }) {
+    const asked = usePolled(`${target} crashes`, 10, (signal) => askJson(at(target, "crashes"), { signal }));
+    const told = asked.value;
+    return (h(Fragment, null,
+        h("h1", null,
+            "Crashes of ",
+            plain(target, 80)),
+        h(Trouble, { error: asked.error }),
+        told && h(CoverageBar, { told: told.coverage }),
+        !told && !asked.error && h(Loading, null),
+        told && (told.rows.length ? h(Table, { label: "Crash dumps of the job", columns: jobColumns, rows: told.rows }) : h(Empty, null, "No rank has left a crash dump.")),
+        told && told.rows.length > 0 && (h("p", { class: "quiet" },
+            h("code", null,
+                "probing -t ",
+                plain(target, 80),
+                " crash list --pull DIR"),
+            " fetches them"))));
+}
 export function CrashesScreen({ place }) {
     const crashes = useCrashes();
     if (place.target.startsWith("file:"))
         return h(One, { target: place.target });
+    if (isJob(place.target) && has("/jobs/{}/crashes"))
+        return h(OfJob, { target: place.target });
     return (h(Fragment, null,
         h("h1", null, "Crashes"),
         h(Trouble, { error: crashes.error }),

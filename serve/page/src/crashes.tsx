@@ -9,6 +9,8 @@ import { useCrashes, type Crash } from "./crash_list.js";
 import { framesOf, type Stacks } from "./looks.js";
 import { FrameList } from "./frames.js";
 import { localsOf } from "./locals.js";
+import { CoverageBar } from "./verdict.js";
+import { isJob, type Coverage } from "./job_list.js";
 import { Empty, Loading, Table, Trouble, type Column } from "./parts.js";
 import type { ScreenProps } from "./main.js";
 
@@ -114,9 +116,53 @@ function One({ target }: { target: string }) {
   );
 }
 
+// ---- those of a job ----
+
+/** Equal ones of several ranks are one. */
+interface JobCrash {
+  first: string;
+  count: number;
+  ranks: string;
+  title: string;
+  place: string;
+  host: string;
+  path: string;
+  bytes: number;
+}
+
+const jobColumns: Column<JobCrash>[] = [
+  { name: "First (UTC)", cell: (one) => one.first },
+  { name: "What", cell: (one) => plain(one.title || one.path, 120) },
+  { name: "Where", cell: (one) => <span class="fplace">{plainPlace(one.place, 120)}</span> },
+  { name: "Ranks", cell: (one) => one.ranks },
+  { name: "Host", cell: (one) => plain(one.host, 60) },
+  { name: "Dump", cell: (one) => <span class="fplace">{plainPlace(one.path, 120)}</span> },
+  { name: "Size", right: true, cell: (one) => bytes(one.bytes) },
+];
+
+function OfJob({ target }: { target: string }) {
+  const asked = usePolled(`${target} crashes`, 10, (signal) => askJson<{ rows: JobCrash[]; coverage: Coverage }>(at(target, "crashes"), { signal }));
+  const told = asked.value;
+  return (
+    <>
+      <h1>Crashes of {plain(target, 80)}</h1>
+      <Trouble error={asked.error} />
+      {told && <CoverageBar told={told.coverage} />}
+      {!told && !asked.error && <Loading />}
+      {told && (told.rows.length ? <Table label="Crash dumps of the job" columns={jobColumns} rows={told.rows} /> : <Empty>No rank has left a crash dump.</Empty>)}
+      {told && told.rows.length > 0 && (
+        <p class="quiet">
+          <code>probing -t {plain(target, 80)} crash list --pull DIR</code> fetches them
+        </p>
+      )}
+    </>
+  );
+}
+
 export function CrashesScreen({ place }: ScreenProps) {
   const crashes = useCrashes();
   if (place.target.startsWith("file:")) return <One target={place.target} />;
+  if (isJob(place.target) && has("/jobs/{}/crashes")) return <OfJob target={place.target} />;
   return (
     <>
       <h1>Crashes</h1>
