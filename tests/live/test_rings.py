@@ -98,7 +98,7 @@ def test_rows_of_an_ended_process(ringed, by, monkeypatch):
     assert query(spec, "SELECT step FROM python.sights WHERE loss IS NOT NULL") == [{"step": 1}, {"step": 2**62}]
     assert [row["table_name"] for row in query(spec, "SHOW TABLES")][-1] == "sights"
     refused = probing("-t", spec, "query", "SELECT * FROM python.threads", check=False)
-    assert refused.returncode == 2 and "none is given" in refused.stderr
+    assert refused.returncode == 3 and "this one has ended" in refused.stderr
 
 
 def test_no_tables_left(tmp_path, monkeypatch):

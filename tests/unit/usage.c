@@ -11,7 +11,7 @@
 
 #define THREADS 20
 #define SPIN_MS 20
-#define TURNS 200
+#define TURNS 20000
 
 static int wake[2], woken[2];
 
@@ -65,7 +65,8 @@ static void read_usage(struct prb_proc *proc, struct prb_usage *before)
     after = swap;
 }
 
-/* Until none has run, and what the process took beside them is known. */
+/* Until none has run, nor wants to (a thread that was begun may not have had a CPU yet), and what the
+ * process took beside them is known. */
 static void settle(struct prb_proc *proc, struct prb_usage *usage)
 {
     size_t ran = 1;
@@ -73,7 +74,7 @@ static void settle(struct prb_proc *proc, struct prb_usage *usage)
         read_usage(proc, usage);
         ran = 0;
         for (size_t i = 1; i < usage->count; i++)
-            ran += usage->items[i].ran;
+            ran += usage->items[i].ran || usage->items[i].state != 'S';
         usleep(1000);
     }
     assert_int_equal(ran, 0);
