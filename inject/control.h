@@ -128,9 +128,9 @@ struct prb_recorder {
     bool with_gil; /* torch has no other way: Python code wrote it */
 };
 /*
- * Read it, without the GIL where torch can.  pickle: a text may be one, which torch writes in half the time of JSON.  go_on(context) is asked now and then, false ends the reading.  Freed by
- * prb_recorder_free.  Errors: NOT_FOUND (no torch, or none that has a recorder), BUSY (the GIL could not be acquired,
- * or another reading has not ended), CORRUPT.
+ * Read it, without the GIL where torch can.  pickle: a text may be one, which torch writes in half the time of JSON.
+ * go_on(context) is asked now and then, false ends the reading.  Freed by prb_recorder_free.  Errors: NOT_FOUND (no
+ * torch, or none that has a recorder), BUSY (the GIL could not be acquired, or another reading has not ended), CORRUPT.
  */
 PRB_API bool prb_control_recorder(struct prb_control *control, bool pickle,
                                   bool (*go_on)(void *context), void *context,

@@ -49,7 +49,9 @@ struct prb_lane {
     struct prb_go go;
     struct prb_shared shared[PRB_LANE_SHARED]; /* the thread's own */
     unsigned next_shared;
-    bool keeps, children; /* the same: what is only kept for a moment: all but, and children */
+    /* The thread's own: what it keeps after a question, until it has rested for a while. */
+    bool keeps;    /* answers and memory */
+    bool children; /* its processes that look */
 };
 
 struct prb_agent_work {

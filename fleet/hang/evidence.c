@@ -18,7 +18,7 @@
 #define SWITCHES_A_S 0.5   /* ... so many for each second: of waits with a timeout */
 #define WORKS_SHARE 0.02   /* CPU of another thread that counts as work */
 #define RECORDER_SECONDS 1.0
-#define PASSES_EVERY 0.001 /* s between glances at a thread that runs */
+#define GLANCE_EVERY 0.001 /* s between glances at a thread that runs */
 
 PRB_DEFINE_AUTO_PTR(json_t, json_t, json_decref)
 PRB_DEFINE_AUTO_PTR(prb_stacks, struct prb_stacks, prb_stacks_free)
@@ -344,14 +344,15 @@ static const struct prb_thread *running_main(const struct prb_stacks *stacks)
     return main && main->os_state == 'R' && main->os_thread_id == stacks->target.pid ? main : NULL;
 }
 
-/* Python alone, nothing stopped: often enough that a loop is seen at another place, too.  true: it was. */
-static bool passes(struct prb_target *target, const struct view *first, double until)
+/* Whether a thread that runs is seen at another place until then: of Python alone, nothing is stopped, and
+ * often enough that a loop is. */
+static bool was_elsewhere(struct prb_target *target, const struct view *first, double until)
 {
     const struct prb_thread *main = running_main(first->stacks);
     if (!main || !main->has_python)
         return false;
     const struct prb_stack_options glance = {.only_thread = (uint64_t)main->os_thread_id};
-    for (double at = prb_clock_s() + PASSES_EVERY; at < until; at += PASSES_EVERY) {
+    for (double at = prb_clock_s() + GLANCE_EVERY; at < until; at += GLANCE_EVERY) {
         prb_clock_sleep_until(at);
         PRB_AUTO(prb_stacks) struct prb_stacks *now = prb_stacks_take(target, &glance, NULL);
         if (now && now->thread_count == 1 && !same_python(main, &now->threads[0]))
@@ -423,7 +424,7 @@ static bool look_between(struct prb_target *target, const struct prb_evidence_op
 {
     PRB_AUTO(view) struct view view = {0};
     const double at = first->at + number * options->every;
-    *moved = *moved || passes(target, first, at);
+    *moved = *moved || was_elsewhere(target, first, at);
     prb_clock_sleep_until(at);
     if (!take_view(target, options, &view, err))
         return false;
@@ -448,7 +449,7 @@ json_t *prb_evidence_take(struct prb_target *target, const struct prb_evidence_o
         if (!look_between(target, options, &first, i, &moved, err))
             return NULL;
     const double end = first.at + (views - 1) * options->every;
-    moved = moved || passes(target, &first, end);
+    moved = moved || was_elsewhere(target, &first, end);
     prb_clock_sleep_until(end);
     if (!take_view(target, options, &last, err))
         return NULL;

@@ -158,34 +158,30 @@ class Slow(threading.Thread):
         self.client.close()
 
 
-def test_slow_without_a_roster():
-    """Who tells late is waited for where a rank is lacking; all the longer where the others are slow, too."""
+def coverage_of(*those):
+    """Of a look without a roster at a job, of agents that tell late: (rank, seconds, user) each."""
     one, agents = Bus(), []
     try:
         one.up()
-        agents += [Slow(one, rank, seconds) for rank, seconds in ((0, 0.6), (1, 1.4))]
+        agents += [Slow(one, *each) for each in those]
         done = one.run("-t", "@slow", "--timeout", "0.1", "backtrace", "--json")
-        found = json.loads(done.stdout)["coverage"]
-        assert (found["silent"], found["missing"]) == ("0-1", ""), found
+        return json.loads(done.stdout)["coverage"]
     finally:
         for agent in agents:
             agent.end()
         one.remove()
+
+
+def test_slow_without_a_roster():
+    """Who tells late is waited for where a rank is lacking; all the longer where the others are slow, too."""
+    found = coverage_of((0, 0.6), (1, 1.4))
+    assert (found["silent"], found["missing"]) == ("0-1", ""), found
 
 
 def test_slow_of_two_users():
     """Another user's rank in a job of the same name is no rank of this one's, which is not whole without its own."""
-    one, agents = Bus(), []
-    try:
-        one.up()
-        agents += [Slow(one, rank, seconds, uid) for rank, seconds, uid in ((0, 0, os.geteuid()), (1, 0, os.geteuid() + 7), (1, 0.3, os.geteuid()))]
-        done = one.run("-t", "@slow", "--timeout", "0.1", "backtrace", "--json")
-        found = json.loads(done.stdout)["coverage"]
-        assert (found["silent"], found["missing"]) == ("0-1", ""), found
-    finally:
-        for agent in agents:
-            agent.end()
-        one.remove()
+    found = coverage_of((0, 0, os.geteuid()), (1, 0, os.geteuid() + 7), (1, 0.3, os.geteuid()))
+    assert (found["silent"], found["missing"]) == ("0-1", ""), found
 
 
 class Crowd(threading.Thread):

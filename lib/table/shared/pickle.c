@@ -51,8 +51,7 @@ struct machine {
     const unsigned char *at, *end;
     struct value *stack;
     size_t count, cap;
-    json_t **
-        memo; /* texts alone, each owned; NULL: something else, which may hold others and is not taken twice */
+    json_t **memo; /* texts, each owned; NULL: of another value, which is not taken twice */
     size_t memo_count, memo_cap;
     size_t made;
     bool stopped;
