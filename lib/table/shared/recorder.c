@@ -43,8 +43,7 @@ static bool parse(const struct prb_recorder *recorder, struct prb_recording *out
         if (!one)
             return prb_error_prefix(err, "what the Flight Recorder wrote");
         if (!json_is_object(one))
-            return prb_fail(err, PRB_CORRUPT,
-                            "what the Flight Recorder wrote: no JSON object, but another value");
+            return prb_fail(err, PRB_CORRUPT, "what the Flight Recorder wrote is no JSON object");
         out->entries += json_array_size(json_object_get(one, "entries"));
         if (json_array_append(out->texts, one) != 0)
             return prb_nomem(err);
